@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hybridgroup/yzma/pkg/llama"
+)
+
+// FlashAttention selects the attention kernel.
+type FlashAttention string
+
+const (
+	FlashAuto FlashAttention = "auto" // where the device supports it
+	FlashOn   FlashAttention = "on"
+	FlashOff  FlashAttention = "off"
+)
+
+// ContextOptions shape a context. All counts are checked by NewContext.
+type ContextOptions struct {
+	// Cells is the size of the KV cache in tokens over all sequences. Without
+	// Unified each sequence owns Cells/Sequences of them.
+	Cells int
+	// Sequences that may exist at once, at most 256.
+	Sequences int
+	// Batch is the most tokens in one Decode, MicroBatch the most computed at
+	// once; Outputs the most rows with logits in one Decode.
+	Batch, MicroBatch, Outputs int
+	// Threads computing on the CPU.
+	Threads int
+	// Poll is how eagerly idle compute threads spin, 0 (sleep) to 100.
+	Poll           int
+	FlashAttention FlashAttention
+	// Unified shares one pool of cells between all sequences.
+	Unified bool
+}
+
+// maxSequences is LLAMA_MAX_SEQ of the pinned release.
+const maxSequences = 256
+
+func (o ContextOptions) validate() error {
+	switch {
+	case o.Sequences < 1 || o.Sequences > maxSequences:
+		return fmt.Errorf("sequences = %d, must be 1..%d", o.Sequences, maxSequences)
+	case o.Cells < o.Sequences:
+		return fmt.Errorf("cells = %d for %d sequences", o.Cells, o.Sequences)
+	case o.MicroBatch < 1 || o.MicroBatch > o.Batch:
+		return fmt.Errorf("micro batch = %d, must be 1..batch (%d)", o.MicroBatch, o.Batch)
+	case o.Outputs < o.Sequences || o.Outputs > o.Batch:
+		// Fewer outputs than sequences abort the process at the first full step.
+		return fmt.Errorf("outputs = %d, must be sequences (%d)..batch (%d)", o.Outputs, o.Sequences, o.Batch)
+	case o.Threads < 1 || o.Threads > 512:
+		return fmt.Errorf("threads = %d, must be 1..512", o.Threads)
+	case o.Poll < 0 || o.Poll > 100:
+		return fmt.Errorf("poll = %d, must be 0..100", o.Poll)
+	}
+	return nil
+}
+
+func (f FlashAttention) c() (llama.FlashAttentionType, error) {
+	switch f {
+	case FlashAuto, "":
+		return llama.FlashAttentionTypeAuto, nil
+	case FlashOn:
+		return llama.FlashAttentionTypeEnabled, nil
+	case FlashOff:
+		return llama.FlashAttentionTypeDisabled, nil
+	}
+	return 0, fmt.Errorf("flash attention %q, must be auto, on or off", f)
+}
+
+// Context holds the sequences of one model. It belongs to one goroutine that is
+// locked to its thread.
+type Context struct {
+	model  *Model
+	opt    ContextOptions
+	handle llama.Context
+	memory llama.Memory
+	pool   llama.Threadpool
+	// rows of the last Decode that have logits, by batch index.
+	outputs []bool
+}
+
+// NewContext allocates the KV cache and compute buffers.
+func (m *Model) NewContext(opt ContextOptions) (*Context, error) {
+	if err := opt.validate(); err != nil {
+		return nil, fmt.Errorf("%w: context options: %w", ErrLoad, err)
+	}
+	flash, err := opt.FlashAttention.c()
+	if err != nil {
+		return nil, fmt.Errorf("%w: context options: %w", ErrLoad, err)
+	}
+	p := llama.ContextDefaultParams()
+	p.NCtx = uint32(opt.Cells)
+	p.NBatch = uint32(opt.Batch)
+	p.NUbatch = uint32(opt.MicroBatch)
+	p.NSeqMax = uint32(opt.Sequences)
+	p.NOutputsMax = uint32(opt.Outputs)
+	p.NThreads, p.NThreadsBatch = int32(opt.Threads), int32(opt.Threads)
+	p.FlashAttentionType = flash
+	p.KVUnified = boolByte(opt.Unified)
+	p.NoPerf = 1
+	m.lib.log.takeProblems()
+	handle, err := llama.InitFromModel(m.handle, p)
+	if err != nil {
+		return nil, fmt.Errorf("%w: make a context of %d cells, %d sequences: %s", ErrLoad, opt.Cells, opt.Sequences, m.lib.log.takeProblems())
+	}
+	c := &Context{model: m, opt: opt, handle: handle, outputs: make([]bool, opt.Batch)}
+	if c.memory, err = llama.GetMemory(handle); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: context memory: %w", ErrLoad, err), c.Close())
+	}
+	if err := c.attachThreads(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: compute threads: %w", ErrLoad, err), c.Close())
+	}
+	return c, nil
+}
+
+// attachThreads keeps the compute threads between steps. Without a pool, builds
+// that have no OpenMP start fresh threads for every decode.
+func (c *Context) attachThreads() error {
+	params := llama.ThreadpoolParamsDefault(int32(c.opt.Threads))
+	params.Poll = uint32(c.opt.Poll)
+	pool, err := llama.ThreadpoolNew(&params)
+	if errors.Is(err, llama.ErrNoThreadpool) {
+		return nil // an OpenMP build keeps its threads by itself
+	}
+	if err != nil {
+		return err
+	}
+	c.pool = pool
+	llama.AttachThreadpool(c.handle, uintptr(pool), uintptr(pool))
+	return nil
+}
+
+// Options the context was made with.
+func (c *Context) Options() ContextOptions { return c.opt }
+
+// SequenceContext is the largest number of tokens one sequence can hold, as the
+// engine rounded it.
+func (c *Context) SequenceContext() int { return int(llama.NCtxSeq(c.handle)) }
+
+// Close frees the context.
+func (c *Context) Close() error {
+	if c.handle == 0 {
+		return nil
+	}
+	if c.pool != 0 {
+		llama.DetachThreadpool(c.handle)
+		llama.ThreadpoolFree(c.pool)
+		c.pool = 0
+	}
+	err := llama.Free(c.handle)
+	c.handle = 0
+	return err
+}
+
+func boolByte(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}

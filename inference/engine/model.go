@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"unsafe"
+
+	"github.com/hybridgroup/yzma/pkg/llama"
+)
+
+// ErrLoad is wrapped by every failure to load a model or make a context.
+var ErrLoad = errors.New("load model")
+
+// Token is an id of the model's vocabulary.
+type Token = int32
+
+// LoadOptions says how to load a model.
+type LoadOptions struct {
+	// Path of a .gguf file (the first one of a split set).
+	Path string
+	// GPULayers to offload; negative means all of them.
+	GPULayers int
+	// Progress is called from the loading thread with 0..1; may be nil.
+	Progress func(float32)
+}
+
+// Model is a loaded model. Its methods are safe for concurrent use until Close.
+type Model struct {
+	lib    *Library
+	handle llama.Model
+	vocab  llama.Vocab
+	facts  Facts
+}
+
+// Facts are what the engine knows of a loaded model.
+type Facts struct {
+	Architecture string
+	Description  string // "llama 135M Q4_1"
+	TrainContext int    // tokens
+	Embedding    int    // width
+	Layers       int
+	Heads        int
+	HeadsKV      int
+	SlidingWin   int // tokens, 0 = none
+	Vocabulary   int // tokens
+	Parameters   uint64
+	Bytes        uint64 // of the weights
+	Recurrent    bool   // has no KV cache at all
+	Hybrid       bool   // some layers recurrent, some attention
+	Encoder      bool
+	Decoder      bool
+	ChatTemplate string // empty when the file has none
+	BOS, EOS     Token  // -1 when there is none
+	AddBOS       bool   // tokenising a document puts BOS in front
+}
+
+// loading serialises loads: the progress callback is one C closure for the
+// whole process, since each registration costs a slot for ever.
+var loading struct {
+	sync.Mutex
+	callback uintptr
+	report   func(float32) bool // true = go on
+}
+
+func progressCallback() uintptr {
+	if loading.callback == 0 {
+		var p llama.ModelParams
+		p.SetProgressCallback(func(progress float32, _ uintptr) uint8 {
+			if loading.report(progress) {
+				return 1
+			}
+			return 0
+		})
+		loading.callback = p.ProgressCallback
+	}
+	return loading.callback
+}
+
+// LoadModel loads a model's weights. Cancelling ctx stops the load cleanly and
+// returns ctx's error.
+func (l *Library) LoadModel(ctx context.Context, opt LoadOptions) (*Model, error) {
+	if err := checkModelFile(opt.Path); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLoad, err)
+	}
+	loading.Lock()
+	defer loading.Unlock()
+	params := llama.ModelDefaultParams()
+	params.NGpuLayers = int32(opt.GPULayers)
+	params.ProgressCallback = progressCallback()
+	loading.report = func(p float32) bool {
+		if opt.Progress != nil {
+			opt.Progress(p)
+		}
+		return ctx.Err() == nil
+	}
+	l.log.takeProblems()
+	handle, err := llama.ModelLoadFromFile(opt.Path, params)
+	if err != nil || handle == 0 {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%w: %s: %s", ErrLoad, opt.Path, l.log.takeProblems())
+	}
+	m := &Model{lib: l, handle: handle, vocab: llama.ModelGetVocab(handle)}
+	m.facts = m.readFacts()
+	return m, nil
+}
+
+// checkModelFile gives the plain errors (missing, empty, a directory, not
+// GGUF) in words, before the engine says them in its own.
+func checkModelFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var magic [4]byte
+	if n, err := f.Read(magic[:]); err != nil || n < len(magic) {
+		return fmt.Errorf("%s is not a GGUF file: too short or unreadable", path)
+	}
+	if string(magic[:]) != "GGUF" {
+		return fmt.Errorf("%s is not a GGUF file: it begins with %q", path, magic[:])
+	}
+	return nil
+}
+
+func (m *Model) readFacts() Facts {
+	f := Facts{
+		Description:  llama.ModelDesc(m.handle),
+		TrainContext: int(llama.ModelNCtxTrain(m.handle)),
+		Embedding:    int(llama.ModelNEmbd(m.handle)),
+		Layers:       int(llama.ModelNLayer(m.handle)),
+		Heads:        int(llama.ModelNHead(m.handle)),
+		HeadsKV:      int(llama.ModelNHeadKV(m.handle)),
+		SlidingWin:   int(llama.ModelNSWA(m.handle)),
+		Vocabulary:   int(llama.VocabNTokens(m.vocab)),
+		Parameters:   llama.ModelNParams(m.handle),
+		Bytes:        llama.ModelSize(m.handle),
+		Recurrent:    llama.ModelIsRecurrent(m.handle),
+		Hybrid:       llama.ModelIsHybrid(m.handle),
+		Encoder:      llama.ModelHasEncoder(m.handle),
+		Decoder:      llama.ModelHasDecoder(m.handle),
+		ChatTemplate: llama.ModelChatTemplate(m.handle, ""),
+		BOS:          Token(llama.VocabBOS(m.vocab)),
+		EOS:          Token(llama.VocabEOS(m.vocab)),
+		AddBOS:       llama.VocabGetAddBOS(m.vocab),
+	}
+	f.Architecture, _ = llama.ModelMetaValStr(m.handle, "general.architecture")
+	return f
+}
+
+// Facts of the loaded model.
+func (m *Model) Facts() Facts { return m.facts }
+
+// Close frees the weights. Contexts made from it must be closed before.
+func (m *Model) Close() error {
+	if m.handle == 0 {
+		return nil
+	}
+	err := llama.ModelFree(m.handle)
+	m.handle = 0
+	return err
+}
+
+// Tokenize turns text into tokens. addSpecial puts BOS (and EOS) where the
+// model wants them around a document; parseSpecial reads "<|im_start|>" and its
+// like as control tokens instead of as plain text.
+func (m *Model) Tokenize(text string, addSpecial, parseSpecial bool) ([]Token, error) {
+	if len(text) > 1<<30 {
+		return nil, fmt.Errorf("text of %d bytes is too long to tokenise", len(text))
+	}
+	// Few texts need more tokens than bytes/2; a second call covers the rest.
+	tokens := make([]Token, len(text)/2+8)
+	for {
+		n := extra.tokenize(m.vocab, unsafe.Pointer(unsafe.StringData(text)), int32(len(text)),
+			unsafe.Pointer(unsafe.SliceData(tokens)), int32(len(tokens)), addSpecial, parseSpecial)
+		switch {
+		case n >= 0:
+			return tokens[:n], nil
+		case -int(n) <= len(tokens):
+			return nil, fmt.Errorf("tokenise %d bytes: engine answered %d", len(text), n)
+		default:
+			tokens = make([]Token, -int(n))
+		}
+	}
+}
+
+// AppendPiece appends the bytes of token to dst; they may be part of a
+// character. Control tokens give nothing unless special is true.
+func (m *Model) AppendPiece(dst []byte, token Token, special bool) []byte {
+	const usual = 64
+	start := len(dst)
+	dst = append(dst, make([]byte, usual)...)
+	n := llama.TokenToPiece(m.vocab, llama.Token(token), dst[start:], 0, special)
+	if n < 0 { // the buffer was too small; n is the size it needs
+		dst = append(dst[:start], make([]byte, -n)...)
+		n = llama.TokenToPiece(m.vocab, llama.Token(token), dst[start:], 0, special)
+	}
+	return dst[:start+max(int(n), 0)]
+}
+
+// IsEOG reports whether token ends a generation (EOS, EOT and their like).
+func (m *Model) IsEOG(token Token) bool {
+	return llama.VocabIsEOG(m.vocab, llama.Token(token))
+}

@@ -1,0 +1,67 @@
+package inference
+
+import (
+	"fmt"
+	"time"
+)
+
+// Code names a kind of failure. Surfaces map each to one status; callers
+// compare with errors.Is against the sentinels below.
+type Code string
+
+const (
+	CodeInvalidRequest  Code = "invalid_request"         // the request is malformed; Param names the field
+	CodeUnsupported     Code = "unsupported_parameter"   // a known field that is not implemented; Param names it
+	CodeModelNotFound   Code = "model_not_found"         // Message lists the names that exist
+	CodeContextExceeded Code = "context_length_exceeded" // PromptTokens and ContextTokens are set
+	CodeQueueFull       Code = "queue_full"              // RetryAfter is set
+	CodeLoadFailed      Code = "model_load_failed"       // Message says why and what to do
+	CodeRunnerLost      Code = "runner_lost"             // the model's process died; the next request starts a new one
+	CodeShuttingDown    Code = "shutting_down"
+	CodeInternal        Code = "internal_error"
+)
+
+// Sentinels for errors.Is: they match any *Error of the same code.
+var (
+	ErrInvalidRequest  = &Error{Code: CodeInvalidRequest}
+	ErrUnsupported     = &Error{Code: CodeUnsupported}
+	ErrModelNotFound   = &Error{Code: CodeModelNotFound}
+	ErrContextExceeded = &Error{Code: CodeContextExceeded}
+	ErrQueueFull       = &Error{Code: CodeQueueFull}
+	ErrLoadFailed      = &Error{Code: CodeLoadFailed}
+	ErrRunnerLost      = &Error{Code: CodeRunnerLost}
+	ErrShuttingDown    = &Error{Code: CodeShuttingDown}
+	ErrInternal        = &Error{Code: CodeInternal}
+)
+
+// Error is a failure that a caller can act on. It crosses the runner's socket
+// as JSON.
+type Error struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	// Param is the path of the field at fault, for example "messages[2].role".
+	Param string `json:"param,omitempty"`
+	// RetryAfter is set where waiting helps.
+	RetryAfter time.Duration `json:"retry_after,omitempty"`
+	// PromptTokens, ContextTokens: what was asked for and the limit.
+	PromptTokens  int `json:"prompt_tokens,omitempty"`
+	ContextTokens int `json:"context_tokens,omitempty"`
+}
+
+// Errorf builds an Error with a formatted message.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func (e *Error) Error() string {
+	if e.Message == "" {
+		return string(e.Code)
+	}
+	return e.Message
+}
+
+// Is makes errors.Is(err, ErrQueueFull) true for every *Error of that code.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code
+}
