@@ -1,0 +1,163 @@
+package synth
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"dure/gguf"
+)
+
+// TestGolden pins the bytes of every model that tests elsewhere rely on. A
+// changed sum means that recorded outputs of these models are void.
+func TestGolden(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		write func(io.Writer, Config) error
+		cfg   Config
+		sum   string // first 16 hex digits of SHA-256
+	}{
+		{"llama", Llama, Config{}, "915128adc6ea7b6e"},
+		{"llama f16", Llama, Config{Weights: gguf.F16}, "64d8fc4d694c11f2"},
+		{"llama bf16", Llama, Config{Weights: gguf.BF16}, "bd48aa2b4690fae9"},
+		{"llama q8_0", Llama, Config{Weights: gguf.Q8_0}, "baf8538de530e0b2"},
+		{"llama q4_0", Llama, Config{Weights: gguf.Q4_0}, "66cd70fc2868e0e4"},
+		{"llama q4_1", Llama, Config{Weights: gguf.Q4_1}, "e0621b9a2c83b0b7"},
+		{"llama q4_k", Llama, Config{Weights: gguf.Q4K, Embedding: 256}, "aab5a9d198461cf4"},
+		{"llama q6_k", Llama, Config{Weights: gguf.Q6K, Embedding: 256}, "7b8c01161376f18b"},
+		{"llama seed, vocabulary, tied", Llama, Config{Seed: 7, Vocabulary: 2000, Tied: true, Layers: 1}, "0435ddc135e2b084"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var a, b bytes.Buffer
+			if err := tc.write(&a, tc.cfg); err != nil {
+				t.Fatal(err)
+			}
+			if err := tc.write(&b, tc.cfg); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(a.Bytes(), b.Bytes()) {
+				t.Error("two runs differ")
+			}
+			if a.Len() >= 2e6 {
+				t.Errorf("%d bytes, must stay under 2 MB", a.Len())
+			}
+			h := sha256.Sum256(a.Bytes())
+			if got := hex.EncodeToString(h[:8]); got != tc.sum {
+				t.Errorf("sum %s, want %s", got, tc.sum)
+			}
+		})
+	}
+}
+
+func TestSeedChangesWeightsOnly(t *testing.T) {
+	var a, b bytes.Buffer
+	if err := Llama(&a, Config{Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Llama(&b, Config{Seed: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if a.Len() != b.Len() || bytes.Equal(a.Bytes(), b.Bytes()) {
+		t.Errorf("lengths %d and %d, equal %v", a.Len(), b.Len(), bytes.Equal(a.Bytes(), b.Bytes()))
+	}
+	const header = 4096
+	if !bytes.Equal(a.Bytes()[:header], b.Bytes()[:header]) {
+		t.Error("headers differ")
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for want, c := range map[string]Config{
+		"Layers is -1":        {Layers: -1},
+		"Heads is -4":         {Heads: -4},
+		"Embedding is":        {Embedding: 1 << 30},
+		"not a multiple of":   {Heads: 4, KVHeads: 3},
+		"no random weights":   {Weights: gguf.IQ2XXS},
+		"is not a multiple":   {Weights: gguf.Q4K}, // 128 wide
+		"HeadDim is 0, must":  {Embedding: 2, Heads: 4},
+		"FeedForward is -256": {FeedForward: -256},
+	} {
+		if err := Llama(io.Discard, c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: got error %v, want one with %q", c, err, want)
+		}
+	}
+}
+
+// TestVocabulary: any byte has a token, no token occurs twice (the engine
+// aborts on that), every merge joins two tokens into a third.
+func TestVocabulary(t *testing.T) {
+	for _, size := range []int{BaseVocabulary, 1000, 40000} {
+		v := newVocabulary(size)
+		if len(v.tokens) != size || len(v.types) != size || len(v.known) != size {
+			t.Fatalf("size %d: %d tokens, %d types, %d distinct", size, len(v.tokens), len(v.types), len(v.known))
+		}
+		for b := range 256 {
+			if got, want := v.tokens[FirstByteToken+b], printable(string([]byte{byte(b)})); got != want {
+				t.Errorf("byte %#x: token %q, want %q", b, got, want)
+			}
+		}
+		for _, m := range v.merges {
+			left, right, ok := strings.Cut(m, " ")
+			if !ok || !v.known[left] || !v.known[right] || !v.known[left+right] {
+				t.Errorf("size %d: merge %q does not join tokens", size, m)
+			}
+		}
+	}
+	for id, s := range map[int]string{EndOfText: "<|endoftext|>", StartOfTurn: "<|im_start|>", EndOfTurn: "<|im_end|>"} {
+		if got := newVocabulary(BaseVocabulary).tokens[id]; got != s {
+			t.Errorf("token %d is %q, want %q", id, got, s)
+		}
+	}
+}
+
+// TestPrintable: known points of the byte-level alphabet.
+func TestPrintable(t *testing.T) {
+	for b, want := range map[string]string{" ": "Ġ", "\n": "Ċ", "\t": "ĉ", "\x00": "Ā", "A": "A", "~": "~", "\x7f": "ġ", "\xad": "Ń", "\xff": "ÿ", "\xa0": "ł"} {
+		if got := printable(b); got != want {
+			t.Errorf("byte %q: %q, want %q", b, got, want)
+		}
+	}
+}
+
+// TestFloat16 compares with the definition over all halves: each converts back
+// to itself, and a value between two neighbours goes to the nearer.
+func TestFloat16(t *testing.T) {
+	value := func(h uint16) float32 {
+		e, m := int(h>>10&31), float64(h&1023)
+		v := math.Ldexp(1024+m, e-25)
+		if e == 0 {
+			v = math.Ldexp(m, -24)
+		}
+		return float32(v)
+	}
+	for h := range uint16(0x7c00) { // all finite non-negative halves
+		if got := float16(value(h)); got != h {
+			t.Fatalf("%#x: got %#x", h, got)
+		}
+		if got := float16(-value(h)); got != h|0x8000 {
+			t.Fatalf("-%#x: got %#x", h, got)
+		}
+		if h+1 == 0x7c00 {
+			continue
+		}
+		mid := (value(h) + value(h+1)) / 2 // exact
+		even := h + h&1
+		for v, want := range map[float32]uint16{mid: even, math.Nextafter32(mid, 0): h, math.Nextafter32(mid, 1e9): h + 1} {
+			if got := float16(v); got != want {
+				t.Fatalf("%g between %#x and the next: got %#x, want %#x", v, h, got, want)
+			}
+		}
+	}
+	if got := float16(float32(math.NaN())); got&0x7c00 != 0x7c00 || got&0x3ff == 0 {
+		t.Errorf("NaN: got %#x", got)
+	}
+	for _, v := range []float32{65520, 65536, 1e10, float32(math.Inf(1))} {
+		if got := float16(v); got != 0x7c00 {
+			t.Errorf("%g: got %#x, want infinity", v, got)
+		}
+	}
+}

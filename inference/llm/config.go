@@ -1,0 +1,106 @@
+package llm
+
+import (
+	"fmt"
+
+	"dure/inference"
+	"dure/inference/engine"
+)
+
+// Config shapes how a loaded model is served. Derive fills what is left zero.
+type Config struct {
+	// Name the model is listed under.
+	Name string
+	// Device names where the weights are, for Info.
+	Device string
+	// Context is the largest prompt plus completion of one request, in tokens.
+	Context int
+	// Sequences decode at once; Queue more may wait.
+	Sequences, Queue int
+	// Threads computing on the CPU; Poll how eagerly idle ones spin, 0..100.
+	Threads, Poll  int
+	FlashAttention engine.FlashAttention
+	// Defaults of the sampling parameters, for callers that build requests.
+	Defaults inference.Params
+	// Tap, when set, sees every row of logits before it is sampled, on the
+	// owner's goroutine: tests compare rows through it.
+	Tap func(requestID string, position int, logits []float32) `json:"-"`
+}
+
+// What Derive chooses where the configuration is silent.
+const (
+	defaultSequences = 8
+	defaultQueue     = 64
+	// maxDefaultContext bounds the context that is chosen without being asked
+	// for: long contexts cost memory that a first try should not take.
+	maxDefaultContext = 8192
+	minContext        = 256
+	// A step's batch: a prompt chunk, or a row for each sequence. 512 is where
+	// prefill on CPUs stops getting faster.
+	batchTokens = 512
+	// busyChunk is the prompt chunk while others decode. It bounds how long
+	// they stand still.
+	busyChunk = 128
+	// outboxTokens may wait for a slow reader before its sequence pauses.
+	outboxTokens = 256
+)
+
+// Derive fills the fields that are zero from what the model and the machine
+// are, within freeBytes of memory for KV cache, and says what was chosen.
+// It refuses what cannot fit instead of shrinking what was asked for.
+func Derive(cfg Config, f engine.Facts, freeBytes uint64) (Config, []string, error) {
+	var notes []string
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	askedContext, askedSequences := cfg.Context > 0, cfg.Sequences > 0
+	if !askedContext {
+		cfg.Context = max(min(f.TrainContext, maxDefaultContext), minContext)
+		note("context %d tokens a request (the model was trained for %d)", cfg.Context, f.TrainContext)
+	}
+	if !askedSequences {
+		cfg.Sequences = defaultSequences
+	}
+	if cfg.Queue == 0 {
+		cfg.Queue = defaultQueue
+	}
+	if f.TrainContext > 0 && cfg.Context > f.TrainContext {
+		return cfg, nil, fmt.Errorf("context %d is larger than the %d tokens the model was trained for; ask for at most that", cfg.Context, f.TrainContext)
+	}
+	perToken := KVBytesPerToken(f)
+	need := func() uint64 { return perToken * uint64(cfg.Context) * uint64(cfg.Sequences) }
+	for !askedSequences && cfg.Sequences > 1 && need() > freeBytes {
+		cfg.Sequences /= 2
+	}
+	for !askedContext && cfg.Context > 2*minContext && need() > freeBytes {
+		cfg.Context /= 2
+	}
+	if need() > freeBytes {
+		return cfg, nil, fmt.Errorf("KV cache of %d sequences x %d tokens needs %d MiB, %d MiB are free; ask for a smaller context or fewer sequences",
+			cfg.Sequences, cfg.Context, need()>>20, freeBytes>>20)
+	}
+	note("%d sequences x %d tokens, KV cache at most %d MiB of %d MiB free", cfg.Sequences, cfg.Context, need()>>20, freeBytes>>20)
+	return cfg, notes, nil
+}
+
+// KVBytesPerToken is an upper bound, in f16: it counts every layer as one with
+// a KV cache, which hybrid and sliding-window models undercut.
+func KVBytesPerToken(f engine.Facts) uint64 {
+	if f.Heads == 0 {
+		return 0
+	}
+	headDim := f.Embedding / f.Heads
+	const kAndV, f16 = 2, 2
+	return uint64(f.Layers * f.HeadsKV * headDim * kAndV * f16)
+}
+
+func (c Config) contextOptions() engine.ContextOptions {
+	return engine.ContextOptions{
+		Cells:          c.Context * c.Sequences,
+		Sequences:      c.Sequences,
+		Batch:          max(batchTokens, c.Sequences),
+		MicroBatch:     max(batchTokens, c.Sequences),
+		Outputs:        c.Sequences,
+		Threads:        c.Threads,
+		Poll:           c.Poll,
+		FlashAttention: c.FlashAttention,
+	}
+}

@@ -1,0 +1,154 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"dure/inference"
+	"dure/inference/chat"
+	"dure/inference/engine"
+	"dure/inference/sched"
+)
+
+// LLM is one loaded model. It is safe for concurrent use.
+type LLM struct {
+	cfg      Config
+	log      *slog.Logger
+	model    *engine.Model
+	template *chat.Template
+	bos, eos string
+	info     inference.Info
+
+	// inbox is the owner's only entrance: submits and cancels. wake tells it
+	// that a blocked reader has caught up. done is closed when it has ended.
+	inbox    chan command
+	wake     chan struct{}
+	stop     chan struct{}
+	done     chan struct{}
+	stopping atomic.Bool
+	lastID   atomic.Uint64
+	stats    counters
+}
+
+// New makes the context for a loaded model and starts its owner. The model
+// stays the caller's to close, after Close. cfg must be complete (Derive).
+func New(model *engine.Model, cfg Config, log *slog.Logger) (*LLM, error) {
+	f := model.Facts()
+	template, err := chat.Compile(f.ChatTemplate)
+	if errors.Is(err, chat.ErrNoTemplate) {
+		log.Warn("model has no chat template, using ChatML", "model", cfg.Name)
+		template, err = chat.Compile(chat.ChatML)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("chat template of %s: %w", cfg.Name, err)
+	}
+	l := &LLM{
+		cfg: cfg, log: log, model: model, template: template,
+		bos: special(model, f.BOS), eos: special(model, f.EOS),
+		inbox: make(chan command, 64), wake: make(chan struct{}, 1),
+		stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	started := make(chan error, 1)
+	go l.own(started)
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// special is the text of a special token, "" for none (-1).
+func special(m *engine.Model, t engine.Token) string {
+	if t < 0 {
+		return ""
+	}
+	return string(m.AppendPiece(nil, t, true))
+}
+
+func (l *LLM) describe(context int) inference.Info {
+	f := l.model.Facts()
+	return inference.Info{
+		Name: l.cfg.Name, Architecture: f.Architecture, Description: f.Description,
+		Context: context, TrainContext: f.TrainContext,
+		Sequences: l.cfg.Sequences, Queue: l.cfg.Queue,
+		Vocabulary: f.Vocabulary, Parameters: f.Parameters, Bytes: f.Bytes, Device: l.cfg.Device,
+	}
+}
+
+// Info describes the model as loaded.
+func (l *LLM) Info() inference.Info { return l.info }
+
+// Close ends all requests with ErrShuttingDown and frees the context. It
+// returns when the owner has ended.
+func (l *LLM) Close() error {
+	if l.stopping.CompareAndSwap(false, true) {
+		close(l.stop)
+	}
+	<-l.done
+	return nil
+}
+
+// limits of the scheduler for this configuration.
+func (l *LLM) limits() sched.Limits {
+	return sched.Limits{Slots: l.cfg.Sequences, Queue: l.cfg.Queue, Chunk: batchTokens, ChunkBusy: busyChunk}
+}
+
+// command is what callers put into the inbox.
+type command struct {
+	submit *request // or
+	cancel *request
+}
+
+// request is one Generate call. Fields above the line are set by the caller
+// before it is submitted and read-only after; those below belong to the owner,
+// but for the atomics.
+type request struct {
+	id        sched.ID
+	name      string // inference.Request.ID
+	prompt    []engine.Token
+	maxTokens int // completion tokens, at least 1
+	ignoreEOS bool
+	sampler   sampler
+	submitted time.Time
+	// outbox is closed by the owner after the last item.
+	outbox chan item
+	// ------
+	position  int // tokens in the cache
+	next      engine.Token
+	generated int
+	blocked   bool      // not scheduled until its reader catches up
+	started   time.Time // first prompt chunk
+	first     time.Time // first token sampled
+
+	stalled    atomic.Bool   // outbox was full: the reader wakes the owner
+	cancelStep atomic.Uint64 // step count when the cancel was sent,
+}
+
+// sampler is what llm needs of package sample.
+type sampler interface {
+	Sample(logits []float32) (int32, error)
+}
+
+// item goes through an outbox: first the admission, then tokens, at the end
+// either a finish or an error.
+type item struct {
+	kind   itemKind
+	token  engine.Token
+	finish inference.FinishReason
+	err    error
+	times  times
+}
+
+type itemKind uint8
+
+const (
+	itemAdmitted itemKind = iota
+	itemToken
+	itemFinish
+	itemError
+)
+
+// times of a request, measured by the owner.
+type times struct{ queue, prefill, decode time.Duration }

@@ -1,0 +1,313 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"dure/inference"
+	"dure/inference/engine"
+	"dure/inference/sched"
+)
+
+// owner is the state of the owner goroutine; nothing else touches it.
+type owner struct {
+	l     *LLM
+	ctx   *engine.Context
+	batch *engine.Batch
+	sched *sched.Scheduler
+	alive map[sched.ID]*request
+}
+
+// own is the owner goroutine. The thread lock is not a nicety: compute threads
+// of OpenMP builds belong to the thread that started them, and a wandering
+// goroutine halves their speed. It unlocks before it ends: a locked goroutine
+// takes its thread with it, and ending a thread that has run callbacks from C
+// crashes the process now and then.
+func (l *LLM) own(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(l.done)
+	o, err := l.newOwner()
+	if err != nil {
+		started <- err
+		return
+	}
+	defer o.close()
+	l.info = l.describe(min(l.cfg.Context, o.ctx.SequenceContext()))
+	started <- nil
+	for o.drain() {
+		step := o.sched.Next()
+		if step.Empty() {
+			if !o.wait() {
+				break
+			}
+			continue
+		}
+		o.decode(step.Decode)
+		if !o.drain() {
+			break
+		}
+		o.prefill(step.Prefill)
+	}
+	o.failAll(inference.Errorf(inference.CodeShuttingDown, "the model is being unloaded"))
+}
+
+func (l *LLM) newOwner() (*owner, error) {
+	s, err := sched.New(l.limits())
+	if err != nil {
+		return nil, err
+	}
+	ctx, err := l.model.NewContext(l.cfg.contextOptions())
+	if err != nil {
+		return nil, err
+	}
+	return &owner{l: l, ctx: ctx, batch: ctx.NewBatch(), sched: s, alive: map[sched.ID]*request{}}, nil
+}
+
+func (o *owner) close() {
+	if err := errors.Join(o.batch.Close(), o.ctx.Close()); err != nil {
+		o.l.log.Error("free context", "error", err)
+	}
+}
+
+// drain takes everything from the inbox without waiting and unblocks readers
+// that caught up. It reports false when the model is to stop.
+func (o *owner) drain() bool {
+	for {
+		select {
+		case c := <-o.l.inbox:
+			o.take(c)
+		case <-o.l.wake:
+			o.unblock()
+		case <-o.l.stop:
+			return false
+		default:
+			o.l.stats.publish(o.sched.Counts())
+			return true
+		}
+	}
+}
+
+// wait blocks until there may be something to do.
+func (o *owner) wait() bool {
+	select {
+	case c := <-o.l.inbox:
+		o.take(c)
+		return true
+	case <-o.l.wake:
+		o.unblock()
+		return true
+	case <-o.l.stop:
+		return false
+	}
+}
+
+func (o *owner) take(c command) {
+	if c.cancel != nil {
+		o.cancel(c.cancel)
+		return
+	}
+	r := c.submit
+	if err := o.sched.Add(r.id, len(r.prompt)); err != nil {
+		o.l.stats.rejected.Add(1)
+		r.outbox <- item{kind: itemError, err: o.queueFull()}
+		close(r.outbox)
+		return
+	}
+	o.alive[r.id] = r
+	r.outbox <- item{kind: itemAdmitted} // a fresh outbox has room
+}
+
+// queueFull guesses how long until a place is free: the mean time a request
+// holds a sequence, for as many rounds as the queue is deep.
+func (o *owner) queueFull() error {
+	c := o.sched.Counts()
+	err := inference.Errorf(inference.CodeQueueFull, "%d requests are running and %d are waiting, which is all that may; try again later",
+		len(o.alive)-c.Waiting, c.Waiting)
+	rounds := 1 + c.Waiting/o.l.cfg.Sequences
+	err.RetryAfter = min(max(o.l.stats.meanHeld()*time.Duration(rounds), time.Second), time.Minute)
+	return err
+}
+
+func (o *owner) cancel(r *request) {
+	if o.alive[r.id] == nil {
+		return // it ended by itself
+	}
+	o.l.stats.cancelled(r)
+	o.release(r)
+}
+
+// release forgets a request, frees its cache and closes its outbox.
+func (o *owner) release(r *request) {
+	delete(o.alive, r.id)
+	if slot := o.sched.Remove(r.id); slot >= 0 {
+		if err := o.ctx.Remove(slot, engine.All, engine.All); err != nil {
+			o.l.log.Error("free sequence", "request_id", r.name, "error", err)
+		}
+	}
+	if !r.started.IsZero() {
+		o.l.stats.held(time.Since(r.started))
+	}
+	close(r.outbox)
+}
+
+func (o *owner) failAll(err error) {
+	for _, r := range o.alive {
+		o.finish(r, item{kind: itemError, err: err})
+	}
+	for { // submits that crossed with the stop
+		select {
+		case c := <-o.l.inbox:
+			if c.submit != nil {
+				c.submit.outbox <- item{kind: itemError, err: err}
+				close(c.submit.outbox)
+			}
+		default:
+			return
+		}
+	}
+}
+
+// finish sends the last item and releases. The outbox keeps one place for it
+// (see push), so it never waits.
+func (o *owner) finish(r *request, last item) {
+	last.times = r.times(time.Now())
+	r.outbox <- last
+	o.release(r)
+}
+
+func (r *request) times(now time.Time) times {
+	var t times
+	switch {
+	case r.started.IsZero():
+		t.queue = now.Sub(r.submitted)
+	case r.first.IsZero():
+		t.queue, t.prefill = r.started.Sub(r.submitted), now.Sub(r.started)
+	default:
+		t.queue, t.prefill, t.decode = r.started.Sub(r.submitted), r.first.Sub(r.started), now.Sub(r.first)
+	}
+	return t
+}
+
+// decode computes one token for each row.
+func (o *owner) decode(rows []sched.Row) {
+	if len(rows) == 0 {
+		return
+	}
+	o.batch.Reset()
+	for _, row := range rows {
+		r := o.alive[row.ID]
+		if err := o.batch.Add(r.next, r.position, row.Slot, true); err != nil {
+			panic(fmt.Sprintf("decode rows exceed the batch sized for them: %v", err))
+		}
+	}
+	begin := time.Now()
+	o.l.stats.steps.Add(1)
+	if err := o.ctx.Decode(o.batch); err != nil {
+		o.failRows(rows, err)
+		return
+	}
+	o.l.stats.decoded(len(rows), time.Since(begin))
+	for i, row := range rows {
+		r := o.alive[row.ID]
+		r.position++
+		o.sample(r, i)
+	}
+}
+
+// prefill reads one chunk of one prompt, unless its request went meanwhile.
+func (o *owner) prefill(c sched.Chunk) {
+	r := o.alive[c.ID]
+	if c.N == 0 || r == nil {
+		return
+	}
+	if r.started.IsZero() {
+		r.started = time.Now()
+	}
+	o.batch.Reset()
+	for i := range c.N {
+		p := c.From + i
+		if err := o.batch.Add(r.prompt[p], p, c.Slot, c.Last && i == c.N-1); err != nil {
+			panic(fmt.Sprintf("prompt chunk exceeds the batch sized for it: %v", err))
+		}
+	}
+	begin := time.Now()
+	o.l.stats.steps.Add(1)
+	if err := o.ctx.Decode(o.batch); err != nil {
+		o.failRows([]sched.Row{{ID: c.ID, Slot: c.Slot}}, err)
+		return
+	}
+	o.l.stats.prefilled(c.N, time.Since(begin))
+	r.position = c.From + c.N
+	o.sched.Read(c.ID, c.N)
+	if c.Last {
+		o.sample(r, c.N-1)
+	}
+}
+
+// failRows ends the requests of a failed call: what their sequences hold is
+// unknown. Others go on.
+func (o *owner) failRows(rows []sched.Row, err error) {
+	o.l.log.Error("decode", "rows", len(rows), "error", err)
+	for _, row := range rows {
+		if r := o.alive[row.ID]; r != nil {
+			o.finish(r, item{kind: itemError, err: inference.Errorf(inference.CodeInternal, "the engine failed: %v", err)})
+		}
+	}
+}
+
+// sample draws a request's next token from a row and pushes it.
+func (o *owner) sample(r *request, row int) {
+	logits, err := o.ctx.Logits(row)
+	if err == nil {
+		if tap := o.l.cfg.Tap; tap != nil {
+			tap(r.name, r.position, logits)
+		}
+		r.next, err = r.sampler.Sample(logits)
+	}
+	if err != nil {
+		o.finish(r, item{kind: itemError, err: inference.Errorf(inference.CodeInternal, "no token could be drawn: %v", err)})
+		return
+	}
+	if r.first.IsZero() {
+		r.first = time.Now()
+	}
+	if !r.ignoreEOS && o.l.model.IsEOG(r.next) {
+		o.finish(r, item{kind: itemFinish, finish: inference.FinishStop})
+		return
+	}
+	r.generated++
+	o.push(r, item{kind: itemToken, token: r.next})
+	if r.generated >= r.maxTokens {
+		o.finish(r, item{kind: itemFinish, finish: inference.FinishLength})
+	}
+}
+
+// push hands a token to the reader. It never waits: one place of the outbox
+// stays free for the last item, and when only that is left the sequence pauses
+// until the reader wakes the owner.
+func (o *owner) push(r *request, it item) {
+	r.outbox <- it
+	if len(r.outbox) < cap(r.outbox)-1 {
+		return
+	}
+	r.stalled.Store(true)
+	if len(r.outbox) < cap(r.outbox)-1 && r.stalled.CompareAndSwap(true, false) {
+		return // the reader caught up between the two looks
+	}
+	r.blocked = true
+	o.l.stats.stalls.Add(1)
+	o.sched.Block(r.id, true)
+}
+
+// unblock lets sequences go on whose readers took the stalled mark away.
+func (o *owner) unblock() {
+	for _, r := range o.alive {
+		if r.blocked && !r.stalled.Load() {
+			r.blocked = false
+			o.sched.Block(r.id, false)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package llm
+
+import (
+	"sync/atomic"
+	"time"
+
+	"dure/inference/sched"
+)
+
+// Stats are counters since the model was loaded, and gauges of now.
+type Stats struct {
+	// Steps counts engine calls, of which PromptTokens were read and
+	// DecodedTokens decoded.
+	Steps         uint64 `json:"steps"`
+	PromptTokens  uint64 `json:"prompt_tokens"`
+	DecodedTokens uint64 `json:"decoded_tokens"`
+	// PrefillSeconds and DecodeSeconds were spent inside the engine.
+	PrefillSeconds float64 `json:"prefill_seconds"`
+	DecodeSeconds  float64 `json:"decode_seconds"`
+	// Rejected requests found the queue full.
+	Rejected uint64 `json:"rejected"`
+	// Cancelled requests by what they were doing.
+	CancelledQueued  uint64 `json:"cancelled_queued"`
+	CancelledPrefill uint64 `json:"cancelled_prefill"`
+	CancelledDecode  uint64 `json:"cancelled_decode"`
+	// MaxCancelSteps is the most engine calls that began between a cancel and
+	// its effect. It is at most 1 by design.
+	MaxCancelSteps uint64 `json:"max_cancel_steps"`
+	// Stalls counts pauses for slow readers.
+	Stalls uint64 `json:"stalls"`
+
+	Waiting    int `json:"waiting"`
+	Prefilling int `json:"prefilling"`
+	Decoding   int `json:"decoding"`
+	Blocked    int `json:"blocked"`
+}
+
+// counters are written by the owner and read by anyone.
+type counters struct {
+	steps, promptTokens, decodedTokens  atomic.Uint64
+	prefillNS, decodeNS                 atomic.Int64
+	rejected, stalls                    atomic.Uint64
+	cancelQueued, cancelPrefill         atomic.Uint64
+	cancelDecode, maxCancelSteps        atomic.Uint64
+	heldNS                              atomic.Int64 // moving mean
+	waiting, prefilling, decoding, slow atomic.Int64
+}
+
+func (c *counters) publish(n sched.Counts) {
+	c.waiting.Store(int64(n.Waiting))
+	c.prefilling.Store(int64(n.Prefilling))
+	c.decoding.Store(int64(n.Decoding))
+	c.slow.Store(int64(n.Blocked))
+}
+
+func (c *counters) decoded(tokens int, d time.Duration) {
+	c.decodedTokens.Add(uint64(tokens))
+	c.decodeNS.Add(int64(d))
+}
+
+func (c *counters) prefilled(tokens int, d time.Duration) {
+	c.promptTokens.Add(uint64(tokens))
+	c.prefillNS.Add(int64(d))
+}
+
+// held records how long a request had its sequence.
+func (c *counters) held(d time.Duration) {
+	const weight = 8 // of the past against the newest
+	old := c.heldNS.Load()
+	if old == 0 {
+		c.heldNS.Store(int64(d))
+		return
+	}
+	c.heldNS.Store(old + (int64(d)-old)/weight)
+}
+
+func (c *counters) meanHeld() time.Duration { return time.Duration(c.heldNS.Load()) }
+
+func (c *counters) cancelled(r *request) {
+	switch {
+	case r.started.IsZero():
+		c.cancelQueued.Add(1)
+	case r.first.IsZero():
+		c.cancelPrefill.Add(1)
+	default:
+		c.cancelDecode.Add(1)
+	}
+	waited := c.steps.Load() - r.cancelStep.Load()
+	if waited > c.maxCancelSteps.Load() {
+		c.maxCancelSteps.Store(waited)
+	}
+}
+
+// Stats reads the counters.
+func (l *LLM) Stats() Stats {
+	c := &l.stats
+	return Stats{
+		Steps: c.steps.Load(), PromptTokens: c.promptTokens.Load(), DecodedTokens: c.decodedTokens.Load(),
+		PrefillSeconds:  time.Duration(c.prefillNS.Load()).Seconds(),
+		DecodeSeconds:   time.Duration(c.decodeNS.Load()).Seconds(),
+		Rejected:        c.rejected.Load(),
+		CancelledQueued: c.cancelQueued.Load(), CancelledPrefill: c.cancelPrefill.Load(),
+		CancelledDecode: c.cancelDecode.Load(), MaxCancelSteps: c.maxCancelSteps.Load(),
+		Stalls:  c.stalls.Load(),
+		Waiting: int(c.waiting.Load()), Prefilling: int(c.prefilling.Load()),
+		Decoding: int(c.decoding.Load()), Blocked: int(c.slow.Load()),
+	}
+}
