@@ -8,24 +8,17 @@ package gguf
 // values, queries and keys; the delta state is one matrix of state_size times
 // state_size per value head.
 func gatedDelta(d *deriver) error {
-	conv, err := d.int("ssm.conv_kernel", 0)
-	if err != nil {
-		return err
-	}
-	dims := make([]int, 3)
-	for i, name := range []string{"ssm.inner_size", "ssm.state_size", "ssm.group_count"} {
-		if dims[i], err = d.need(name); err != nil {
+	dims := make([]uint64, 4)
+	for i, name := range []string{"ssm.conv_kernel", "ssm.inner_size", "ssm.state_size", "ssm.group_count"} {
+		n, err := d.need(name)
+		if err != nil {
 			return err
 		}
+		dims[i] = uint64(n)
 	}
-	inner, state, groups := uint64(dims[0]), uint64(dims[1]), uint64(dims[2])
-	if conv == 0 {
-		if _, err := d.need("ssm.conv_kernel"); err != nil {
-			return err
-		}
-	}
+	conv, inner, state, groups := dims[0], dims[1], dims[2], dims[3]
 	// Bounded one by one, so that no product overflows.
-	if state*inner > maxWidth || groups*state > maxWidth || uint64(conv)*(inner+2*groups*state) > maxWidth {
+	if state*inner > maxWidth || groups*state > maxWidth || conv*(inner+2*groups*state) > maxWidth {
 		return d.md.bad(d.key("ssm.inner_size"), "state of %d x %d with %d groups and a kernel of %d is too large", inner, state, groups, conv)
 	}
 	recurrent, err := d.recurrentLayers()
@@ -35,7 +28,7 @@ func gatedDelta(d *deriver) error {
 	for i := range d.g.Layers {
 		l := &d.g.Layers[i]
 		if l.Recurrent = recurrent[i] && !l.MTP; l.Recurrent {
-			l.ConvState = (conv - 1) * int(inner+2*groups*state)
+			l.ConvState = int((conv - 1) * (inner + 2*groups*state))
 			l.DeltaState = int(state * inner)
 		}
 	}
@@ -45,7 +38,7 @@ func gatedDelta(d *deriver) error {
 func (d *deriver) recurrentLayers() ([]bool, error) {
 	n := len(d.g.Layers)
 	recurrent := make([]bool, n)
-	list, found, err := d.md.perLayer(d.key("attention.recurrent_layers"), n)
+	list, found, err := d.md.list(d.key("attention.recurrent_layers"), n)
 	if err != nil {
 		return nil, err
 	}

@@ -58,14 +58,14 @@ func (d *deriver) windows(window, period int) error {
 			has[i] = period == 0 || i%period < period-1
 		}
 	}
-	any := false
+	found := false
 	for i := range d.g.Layers {
 		if has[i] {
 			d.g.Layers[i].Window = window
-			any = true
+			found = true
 		}
 	}
-	if !any || window == 0 {
+	if !found || window == 0 {
 		return d.md.bad(key, "no layer has a window of %d tokens, which aborts the engine", window)
 	}
 	return nil

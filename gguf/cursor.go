@@ -1,6 +1,9 @@
 package gguf
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // maxHeader bounds the header in bytes. The largest vocabularies make headers
 // of some 30 MB; a hole in a sparse file could otherwise keep us busy for
@@ -115,4 +118,23 @@ func (c *cursor) count(least uint64, at field) (uint64, error) {
 		return 0, c.failAt(start, ErrTruncated, at, "%d announced, %d bytes left hold at most %d", n, c.left(), c.left()/least)
 	}
 	return n, nil
+}
+
+// texts returns the bytes of n length-prefixed strings. A vocabulary has some
+// hundred thousand, hence the short path.
+func (c *cursor) texts(n uint64, at field) ([]byte, error) {
+	start := c.off
+	b := c.b[:min(len(c.b), maxHeader)]
+	for range n {
+		if rest := uint64(len(b)) - c.off; rest >= 8 {
+			if size := le.Uint64(b[c.off:]); size <= rest-8 {
+				c.off += 8 + size
+				continue
+			}
+		}
+		if _, err := c.text(math.MaxUint64, at); err != nil {
+			return nil, err
+		}
+	}
+	return c.b[start:c.off:c.off], nil
 }

@@ -17,7 +17,6 @@ type deriver struct {
 
 	trunk               int // layers of the main pass
 	fullKey, fullValue  int // head widths
-	windowed            bool
 	windowKey, windowVa int // head widths of layers with a window
 }
 
@@ -117,7 +116,7 @@ func (d *deriver) blocks() error {
 }
 
 func (d *deriver) feedForward() error {
-	widths, found, err := d.md.perLayer(d.key("feed_forward_length"), len(d.g.Layers))
+	widths, found, err := d.md.list(d.key("feed_forward_length"), len(d.g.Layers))
 	if err != nil || !found {
 		return err
 	}
@@ -129,14 +128,14 @@ func (d *deriver) feedForward() error {
 
 // heads reads head counts per layer and the widths of a head.
 func (d *deriver) heads() error {
-	heads, found, err := d.md.perLayer(d.key("attention.head_count"), len(d.g.Layers))
+	heads, found, err := d.md.list(d.key("attention.head_count"), len(d.g.Layers))
 	if err != nil {
 		return err
 	}
 	if !found {
 		return &KeyError{Key: d.key("attention.head_count"), Err: ErrMissingKey}
 	}
-	kv, found, err := d.md.perLayer(d.key("attention.head_count_kv"), len(d.g.Layers))
+	kv, found, err := d.md.list(d.key("attention.head_count_kv"), len(d.g.Layers))
 	if err != nil {
 		return err
 	}
@@ -180,7 +179,7 @@ func (d *deriver) experts() (err error) {
 	if e.Count, err = d.int("expert_count", 0); err != nil {
 		return err
 	}
-	used, _, err := d.md.perLayer(d.key("expert_used_count"), len(d.g.Layers))
+	used, _, err := d.md.list(d.key("expert_used_count"), len(d.g.Layers))
 	if err != nil {
 		return err
 	}
@@ -190,7 +189,7 @@ func (d *deriver) experts() (err error) {
 	if e.Used > e.Count || e.Count > 0 && e.Used == 0 {
 		return d.md.bad(d.key("expert_used_count"), "%d of %d experts", e.Used, e.Count)
 	}
-	widths, _, err := d.md.perLayer(d.key("expert_feed_forward_length"), len(d.g.Layers))
+	widths, _, err := d.md.list(d.key("expert_feed_forward_length"), len(d.g.Layers))
 	if err != nil {
 		return err
 	}
@@ -229,7 +228,7 @@ func (d *deriver) rope() (err error) {
 	if r.Factor == 1 && r.Scaling == "linear" {
 		r.Scaling = "none"
 	}
-	sections, found, err := d.md.perLayer(d.key("rope.dimension_sections"), len(r.Sections))
+	sections, found, err := d.md.list(d.key("rope.dimension_sections"), len(r.Sections))
 	if err != nil || !found {
 		return err
 	}

@@ -9,9 +9,10 @@
 //
 // Invariants: a file is mapped read-only and never changed; parsing touches
 // only the header; no input makes it panic or allocate more than a small
-// multiple of the header's own size; every refusal is a *FormatError with the
-// byte offset and the field at fault. What is written is deterministic: the
-// same calls give the same bytes.
+// multiple of the header's own size; every refusal has the byte offset and the
+// field at fault (*FormatError for the container, *KeyError for what the
+// metadata says). What is written is deterministic: the same calls give the
+// same bytes.
 //
 // It imports nothing of this module, so any package may use it.
 //

@@ -1,9 +1,6 @@
 package gguf
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // MaxLayers is the largest number of blocks that the engine loads.
 const MaxLayers = 512
@@ -192,6 +189,3 @@ func encoder(d *deriver) error {
 	d.g.Encoder = true
 	return nil
 }
-
-// errNoCache is what asking for cells of an impossible type gives.
-var errNoCache = errors.New("gguf: no such cache")

@@ -71,33 +71,33 @@ func (m *Metadata) textOr(key, otherwise string) (string, error) {
 	return v, err
 }
 
-// perLayer reads a number for each of n layers: one that holds for all, or an
-// array of exactly n. Bools count as 0 and 1, as in the engine.
-func (m *Metadata) perLayer(key string, n int) (list []uint64, found bool, err error) {
+// list reads n numbers: one that holds for all, or an array of exactly n. Bools
+// count as 0 and 1, as in the engine.
+func (m *Metadata) list(key string, n int) (values []uint64, found bool, err error) {
 	v, ok := m.Get(key)
 	if !ok {
 		return nil, false, nil
 	}
-	list = make([]uint64, n)
+	values = make([]uint64, n)
 	if v.Type() != Array {
 		one, err := number(v)
 		if err != nil {
 			return nil, true, &KeyError{Key: key, Offset: v.offset, Err: err}
 		}
-		for i := range list {
-			list[i] = one
+		for i := range values {
+			values[i] = one
 		}
-		return list, true, nil
+		return values, true, nil
 	}
 	if v.Len() != n {
-		return nil, true, m.bad(key, "%d elements, must be one for each of %d layers", v.Len(), n)
+		return nil, true, m.bad(key, "%d elements, must be %d", v.Len(), n)
 	}
 	for i, e := range v.Elements() {
-		if list[i], err = number(e); err != nil {
-			return nil, true, &KeyError{Key: key, Offset: e.offset, Err: fmt.Errorf("layer %d: %w", i, err)}
+		if values[i], err = number(e); err != nil {
+			return nil, true, &KeyError{Key: key, Offset: e.offset, Err: fmt.Errorf("element %d: %w", i, err)}
 		}
 	}
-	return list, true, nil
+	return values, true, nil
 }
 
 // number reads a bool or an integer that fits 32 bits, the most that the

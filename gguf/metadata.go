@@ -1,6 +1,9 @@
 package gguf
 
-import "iter"
+import (
+	"iter"
+	"math"
+)
 
 // maxDepth is how deep arrays may nest. The engine reads none that nest; the
 // specification allows it.
@@ -91,7 +94,7 @@ func readTyped(c *cursor, t ValueType, at field, depth int) (Value, error) {
 	case Array:
 		return readArray(c, v, at, depth)
 	case String:
-		v.raw, err = c.text(c.size, at.of("value"))
+		v.raw, err = c.text(math.MaxUint64, at.of("value"))
 	default:
 		v.raw, err = c.take(t.Size(), at.of("value"))
 	}
@@ -117,6 +120,10 @@ func readArray(c *cursor, v Value, at field, depth int) (Value, error) {
 	start = c.off
 	if v.elem.Size() != 0 {
 		v.raw, err = c.take(v.count*v.elem.Size(), at.of("value"))
+		return v, err
+	}
+	if v.elem == String {
+		v.raw, err = c.texts(v.count, at.of("value"))
 		return v, err
 	}
 	for range v.count {

@@ -1,6 +1,9 @@
 package gguf
 
-import "errors"
+import (
+	"errors"
+	"math"
+)
 
 // File is one GGUF file: its header in full, and where its tensors lie.
 // Methods may be called from several goroutines, except Close.
@@ -62,6 +65,9 @@ func (f *File) Close() error { return f.src.close() }
 func parse(src *source, size uint64) (*File, error) {
 	f := &File{Size: size, src: src}
 	c := &cursor{src: src, b: src.mem, size: size}
+	if size > math.MaxInt64 { // so that sums of offsets cannot overflow
+		return nil, c.fail(ErrMalformed, field{part: "file size"}, "%d bytes", size)
+	}
 	err := src.guard(func() error { return f.header(c) })
 	if errors.Is(err, ErrChanged) {
 		err = c.fail(ErrChanged, field{part: "header"}, "")

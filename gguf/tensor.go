@@ -79,6 +79,9 @@ func (t *Tensor) read(c *cursor, i uint64, names map[string]int) (uint64, error)
 	if err != nil {
 		return 0, err
 	}
+	if len(name) == 0 {
+		return 0, c.failAt(start, ErrMalformed, at.of("name"), "empty")
+	}
 	if first, ok := names[string(name)]; ok {
 		return 0, c.failAt(start, ErrMalformed, at.of("name"), "%q is also tensor %d", name, first)
 	}

@@ -127,3 +127,6 @@ func (t TensorType) String() string {
 	}
 	return t.info().name
 }
+
+// MarshalText writes the name, so that JSON shows it.
+func (t TensorType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }

@@ -61,8 +61,8 @@ func (d *deriver) weigh(lists [][]Tensor) {
 			t := &list[i]
 			d.g.Parameters += t.Elements
 			d.g.Bytes += t.Bytes
-			share(types, t.Type).add(t)
-			use(uses, d.kindOf(t)).add(t)
+			slot(types, t.Type).add(t)
+			slot(uses, d.kindOf(t)).add(t)
 			input = input || t.Name == "token_embd.weight"
 			output = output || t.Name == "output.weight"
 		}
@@ -83,16 +83,10 @@ func (d *deriver) weigh(lists [][]Tensor) {
 	}
 }
 
-func share(m map[TensorType]*TypeShare, t TensorType) *TypeShare {
-	if m[t] == nil {
-		m[t] = new(TypeShare)
-	}
-	return m[t]
-}
-
-func use(m map[Kind]*KindShare, k Kind) *KindShare {
+// slot is the entry of a map, made if need be.
+func slot[K comparable, V any](m map[K]*V, k K) *V {
 	if m[k] == nil {
-		m[k] = new(KindShare)
+		m[k] = new(V)
 	}
 	return m[k]
 }

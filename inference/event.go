@@ -5,7 +5,8 @@ type EventKind string
 
 const (
 	// EventStarted comes first and once: the request is valid, fits the
-	// context and has its place in the queue. Usage.PromptTokens is set.
+	// context and has its place in the queue. Usage.PromptTokens is set, but by
+	// remote endpoints, which tell it only at the end.
 	EventStarted EventKind = "started"
 	// EventText carries a piece of the answer in Text: whole characters only.
 	EventText EventKind = "text"

@@ -1,38 +1,53 @@
 package synth
 
 import (
+	"fmt"
 	"io"
 	"math"
 
 	"dure/gguf"
 )
 
-// file types of general.file_type by the type of most matrices.
+// fileTypes holds the values of general.file_type by the type of most matrices.
 var fileTypes = map[gguf.TensorType]uint32{
 	gguf.F32: 0, gguf.F16: 1, gguf.Q4_0: 2, gguf.Q4_1: 3, gguf.Q8_0: 7,
-	gguf.Q4K: 15, gguf.Q6K: 18, gguf.BF16: 32,
+	gguf.Q4K: 14, gguf.Q6K: 18, gguf.BF16: 32,
 }
+
+// q4KM is general.file_type of Q4_K with MoreBits.
+const q4KM = 15
 
 // builder adds metadata and tensors of one architecture to a Writer.
 type builder struct {
-	gguf.Writer
+	*gguf.Writer
 	Config
 	arch string
 }
 
-func newBuilder(arch string, c Config) (*builder, error) {
-	c = c.withDefaults(arch)
+// newBuilder starts a model; d holds the defaults of the architecture.
+func newBuilder(arch string, c, d Config) (*builder, error) {
+	c = c.with(d)
+	if c.Name == "" {
+		c.Name = "synth-" + arch
+	}
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	b := &builder{Config: c, arch: arch}
+	b := &builder{Writer: new(gguf.Writer), Config: c, arch: arch}
 	b.Set(gguf.KeyArchitecture, arch)
 	b.Set("general.type", "model")
 	b.Set(gguf.KeyName, c.Name)
-	b.Set(gguf.KeyFileType, fileTypes[c.Weights])
+	fileType := fileTypes[c.Weights]
+	if c.MoreBits {
+		fileType = q4KM
+	}
+	b.Set(gguf.KeyFileType, fileType)
 	b.Set("general.quantization_version", uint32(2))
 	return b, nil
 }
+
+// blocks is the number of blocks with those for MTP.
+func (b *builder) blocks() int { return b.Layers + b.MTP }
 
 // set stores a key of the architecture's own name space.
 func (b *builder) set(key string, value any) { b.Set(b.arch+"."+key, value) }
@@ -42,7 +57,7 @@ func (b *builder) setShape() {
 	b.set("vocab_size", uint32(b.Vocabulary))
 	b.set("context_length", uint32(b.Context))
 	b.set("embedding_length", uint32(b.Embedding))
-	b.set("block_count", uint32(b.Layers))
+	b.set("block_count", uint32(b.blocks()))
 	b.set("feed_forward_length", uint32(b.FeedForward))
 	b.set("attention.head_count", uint32(b.Heads))
 	b.set("attention.head_count_kv", uint32(b.KVHeads))
@@ -56,20 +71,53 @@ func (b *builder) matrix(name string, in, out int) {
 	b.spread(name, 1/math.Sqrt(float64(in)), in, out)
 }
 
+// bits adds a matrix that MoreBits stores as Q6_K in some layers.
+func (b *builder) bits(name string, layer, in, out int) {
+	t := b.Weights
+	if b.MoreBits && moreBits(layer, b.blocks()) {
+		t = gguf.Q6K
+	}
+	b.tensor(name, t, 1/math.Sqrt(float64(in)), in, out)
+}
+
+// moreBits is the rule of the engine's quantiser: the first and last eighth of
+// the layers and every third between.
+func moreBits(layer, layers int) bool {
+	return layer < layers/8 || layer >= 7*layers/8 || (layer-layers/8)%3 == 2
+}
+
 // spread adds a matrix with a given standard deviation.
 func (b *builder) spread(name string, std float64, in, out int) {
-	b.Tensor(name, b.Weights, []uint64{uint64(in), uint64(out)},
-		random(b.Seed, name, b.Weights, std, uint64(in)*uint64(out)))
+	b.tensor(name, b.Weights, std, in, out)
+}
+
+func (b *builder) tensor(name string, t gguf.TensorType, std float64, in, out int) {
+	n := uint64(in) * uint64(out)
+	b.add(name, t, []uint64{uint64(in), uint64(out)}, random(b.Seed, name, t, std, n))
 }
 
 // norm adds the scale vector of a normalisation.
-func (b *builder) norm(name string, n int) {
-	b.Tensor(name, gguf.F32, []uint64{uint64(n)}, ones(b.Seed, name, uint64(n)))
+func (b *builder) norm(name string, n int) { b.vector(name, n, 1, 0.05) }
+
+// vector adds an F32 vector around a centre.
+func (b *builder) vector(name string, n int, centre, std float32) {
+	b.add(name, gguf.F32, []uint64{uint64(n)}, shifted(b.Seed, name, uint64(n), centre, std))
+}
+
+func (b *builder) add(name string, t gguf.TensorType, shape []uint64, data gguf.Data) {
+	if b.Sparse {
+		data = nil
+	}
+	b.Tensor(name, t, shape, data)
 }
 
 // embedding adds the input table.
-func (b *builder) embedding() {
-	b.spread("token_embd.weight", 1, b.Embedding, b.Vocabulary)
+func (b *builder) embedding(std float64) {
+	t := b.Weights
+	if b.MoreBits && b.Tied {
+		t = gguf.Q6K
+	}
+	b.tensor("token_embd.weight", t, std, b.Embedding, b.Vocabulary)
 }
 
 // logitSpread is the standard deviation of the logits: large enough that
@@ -79,12 +127,32 @@ const logitSpread = 3
 // head adds the last norm and the output matrix.
 func (b *builder) head() {
 	b.norm("output_norm.weight", b.Embedding)
-	if !b.Tied {
-		b.spread("output.weight", logitSpread/math.Sqrt(float64(b.Embedding)), b.Embedding, b.Vocabulary)
+	if b.Tied {
+		return
 	}
+	t := b.Weights
+	if b.MoreBits {
+		t = gguf.Q6K
+	}
+	b.tensor("output.weight", t, logitSpread/math.Sqrt(float64(b.Embedding)), b.Embedding, b.Vocabulary)
 }
 
-func (b *builder) emit(w io.Writer) error {
-	_, err := b.WriteTo(w)
+// gatedFFN adds a gated feed-forward network.
+func (b *builder) gatedFFN(p string, layer int) {
+	b.matrix(p+"ffn_gate.weight", b.Embedding, b.FeedForward)
+	b.matrix(p+"ffn_up.weight", b.Embedding, b.FeedForward)
+	b.bits(p+"ffn_down.weight", layer, b.FeedForward, b.Embedding)
+}
+
+// prefix is the start of the names of a block's tensors.
+func prefix(layer int) string { return fmt.Sprintf("blk.%d.", layer) }
+
+// emit writes the model that build makes.
+func emit(w io.Writer, c Config, build func(Config) (*gguf.Writer, error)) error {
+	m, err := build(c)
+	if err != nil {
+		return err
+	}
+	_, err = m.WriteTo(w)
 	return err
 }

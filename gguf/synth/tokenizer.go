@@ -1,14 +1,15 @@
 package synth
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"dure/gguf"
 )
 
-// Token ids that hold for every model of this package with a byte-level
-// vocabulary. FirstByteToken + b is the token of the single byte b.
+// Token ids that hold for every byte-level vocabulary of this package but the
+// one of Qwen27B. FirstByteToken + b is the token of the single byte b.
 const (
 	EndOfText      = 0 // <|endoftext|>: begin-of-sequence and padding
 	StartOfTurn    = 1 // <|im_start|>
@@ -31,23 +32,77 @@ const baseWords = " the| and| is|ing|ed| to| of| you| that|hello|Hello| world|us
 // token types of tokenizer.ggml.token_type.
 const (
 	tokenNormal  int32 = 1
+	tokenUnknown int32 = 2
 	tokenControl int32 = 3
+	tokenUser    int32 = 4
+	tokenUnused  int32 = 5
+	tokenByte    int32 = 6
 )
 
+// vocabulary is a byte-level vocabulary.
 type vocabulary struct {
 	tokens []string // in the printable alphabet
 	types  []int32
 	merges []string
 	known  map[string]bool
+
+	endOfText, endOfTurn int
 }
 
-// newVocabulary builds a byte-level vocabulary of exactly size tokens. Past
-// baseWords it grows by all lower-case words in order of length: "aa", "ab"...
+// newVocabulary builds a byte-level vocabulary of exactly size tokens, special
+// tokens first. Past baseWords it grows by all lower-case words in order of
+// length: "aa", "ab"...
 func newVocabulary(size int) *vocabulary {
-	v := &vocabulary{known: make(map[string]bool, size)}
+	v := &vocabulary{known: make(map[string]bool, size), endOfText: EndOfText, endOfTurn: EndOfTurn}
 	for _, s := range []string{"<|endoftext|>", "<|im_start|>", "<|im_end|>"} {
 		v.add(s, tokenControl)
 	}
+	v.grow(size)
+	return v
+}
+
+// Layout of the vocabulary of Qwen 3.5 and later: text first, then special
+// tokens, then unused ids up to a round number.
+const qwenSpecialsAt = 248044
+
+// qwenSpecials in the order of their ids. Those that start with a space are
+// printed when generated.
+const qwenSpecials = "<|endoftext|>|<|im_start|>|<|im_end|>|<|object_ref_start|>|<|object_ref_end|>|<|box_start|>|" +
+	"<|box_end|>|<|quad_start|>|<|quad_end|>|<|vision_start|>|<|vision_end|>|<|vision_pad|>|<|image_pad|>|<|video_pad|>|" +
+	" <tool_call>| </tool_call>|<|fim_prefix|>|<|fim_middle|>|<|fim_suffix|>|<|fim_pad|>|<|repo_name|>|<|file_sep|>|" +
+	" <tool_response>| </tool_response>| <think>| </think>"
+
+// newQwenVocabulary builds a vocabulary in that layout. size must exceed
+// qwenSpecialsAt by the number of special tokens.
+func newQwenVocabulary(size int) *vocabulary {
+	v := &vocabulary{known: make(map[string]bool, size), endOfText: qwenSpecialsAt, endOfTurn: qwenSpecialsAt + 2}
+	v.grow(qwenSpecialsAt)
+	for s := range splitSpecials(qwenSpecials) {
+		if name, printed := strings.CutPrefix(s, " "); printed {
+			v.add(name, tokenUser)
+		} else {
+			v.add(s, tokenControl)
+		}
+	}
+	for len(v.tokens) < size {
+		v.add(fmt.Sprintf("[PAD%d]", len(v.tokens)), tokenUnused)
+	}
+	return v
+}
+
+// splitSpecials yields the names; they contain bars themselves.
+func splitSpecials(s string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for part := range strings.SplitSeq(strings.ReplaceAll(s, ">|", ">\x00"), "\x00") {
+			if !yield(part) {
+				return
+			}
+		}
+	}
+}
+
+// grow adds bytes, baseWords and as many further words as fit.
+func (v *vocabulary) grow(size int) {
 	for b := range 256 {
 		v.add(printable(string([]byte{byte(b)})), tokenNormal)
 	}
@@ -67,7 +122,6 @@ func newVocabulary(size int) *vocabulary {
 			v.merge(queue[i], string(c), size)
 		}
 	}
-	return v
 }
 
 func (v *vocabulary) add(token string, kind int32) {
@@ -93,11 +147,11 @@ func (v *vocabulary) store(w *gguf.Writer, pre string, c Config) {
 	w.Set("tokenizer.ggml.tokens", v.tokens)
 	w.Set("tokenizer.ggml.token_type", v.types)
 	w.Set("tokenizer.ggml.merges", v.merges)
-	w.Set("tokenizer.ggml.bos_token_id", uint32(EndOfText))
-	w.Set("tokenizer.ggml.eos_token_id", uint32(EndOfTurn))
+	w.Set("tokenizer.ggml.bos_token_id", uint32(v.endOfText))
+	w.Set("tokenizer.ggml.eos_token_id", uint32(v.endOfTurn))
 	// Without it the engine looks for one by name, in no fixed order.
-	w.Set("tokenizer.ggml.eot_token_id", uint32(EndOfTurn))
-	w.Set("tokenizer.ggml.padding_token_id", uint32(EndOfText))
+	w.Set("tokenizer.ggml.eot_token_id", uint32(v.endOfTurn))
+	w.Set("tokenizer.ggml.padding_token_id", uint32(v.endOfText))
 	w.Set("tokenizer.ggml.add_bos_token", c.AddBOS)
 	w.Set("tokenizer.chat_template", c.Template)
 }

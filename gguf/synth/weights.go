@@ -63,11 +63,6 @@ func blocks(w io.Writer, fill filler, r *rand.Rand, n, size uint64) error {
 	return nil
 }
 
-// ones is the data of a scale vector: values near 1.
-func ones(seed uint64, name string, n uint64) gguf.Data {
-	return shifted(seed, name, n, 1, 0.05)
-}
-
 // shifted is F32 data around a centre other than 0.
 func shifted(seed uint64, name string, n uint64, centre, std float32) gguf.Data {
 	return func(w io.Writer) error {

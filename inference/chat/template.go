@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"dure/inference"
-
-	"github.com/ardanlabs/jinja"
+	"dure/inference/chat/jinja"
 )
 
 // ErrNoTemplate is returned by Compile for a source that is empty: the model
@@ -18,7 +18,10 @@ var ErrNoTemplate = errors.New("the model has no chat template")
 
 // ChatML is the plain template of the ChatML format: every message between
 // <|im_start|>role and <|im_end|>.
-const ChatML = `{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
+const ChatML = `{% for message in messages %}` +
+	`<|im_start|>{{ message.role }}` + "\n" + `{{ message.content }}<|im_end|>{{ "\n" }}` +
+	`{% endfor %}` +
+	`{% if add_generation_prompt %}<|im_start|>assistant{{ "\n" }}{% endif %}`
 
 // Template is a compiled chat template. It is safe for concurrent use.
 type Template struct{ compiled *jinja.Template }
@@ -29,6 +32,9 @@ type Template struct{ compiled *jinja.Template }
 func Compile(source string) (*Template, error) {
 	if strings.TrimSpace(source) == "" {
 		return nil, ErrNoTemplate
+	}
+	if !utf8.ValidString(source) {
+		return nil, errors.New("compile chat template: it is not valid UTF-8")
 	}
 	compiled, err := jinja.Compile(source)
 	if err != nil {
@@ -41,42 +47,83 @@ func Compile(source string) (*Template, error) {
 type RenderOptions struct {
 	// AddGenerationPrompt asks for the opening of the assistant's turn.
 	AddGenerationPrompt bool
-	// BOS and EOS are the texts of the model's tokens of those names.
+	// BOS and EOS are the texts of the model's tokens of those names. Many
+	// templates print BOS first, so the prompt must not get a second one when
+	// it is tokenised.
 	BOS, EOS string
 	// Now is the time that strftime_now prints.
 	Now time.Time
 }
 
-// Render renders messages into a prompt.
-func (t *Template) Render(messages []inference.Message, o RenderOptions) (out string, err error) {
-	var raised string
+// Render renders messages into a prompt. A template's own refusal is an
+// *inference.Error with its words (CodeInvalidRequest for "messages"); so is
+// what the template cannot do with these messages. A template that exceeds
+// what a rendering may use is an *inference.Error with CodeInternal: the fault
+// is the model's, not the request's.
+func (t *Template) Render(messages []inference.Message, o RenderOptions) (string, error) {
 	list := make([]jinja.Value, len(messages))
 	for i, m := range messages {
-		v := jinja.NewDict()
-		v.AsDict().Set("role", jinja.NewString(m.Role))
-		v.AsDict().Set("content", jinja.NewString(m.Content))
+		d := jinja.NewDict()
+		d.Set("role", m.Role)
+		d.Set("content", m.Content)
 		if m.Name != "" {
-			v.AsDict().Set("name", jinja.NewString(m.Name))
+			d.Set("name", m.Name)
 		}
-		list[i] = v
+		list[i] = d
 	}
-	out, err = t.compiled.RenderValues(map[string]jinja.Value{
-		"messages":              jinja.NewList(list),
-		"add_generation_prompt": jinja.NewBool(o.AddGenerationPrompt),
-		"bos_token":             jinja.NewString(o.BOS),
-		"eos_token":             jinja.NewString(o.EOS),
-		"raise_exception": jinja.NewCallable("raise_exception", func(args []jinja.Value, _ map[string]jinja.Value) (jinja.Value, error) {
-			raised = "the chat template refuses these messages"
-			if len(args) > 0 && args[0].IsString() {
-				raised = args[0].AsString()
+	return t.render(map[string]jinja.Value{
+		"messages":              jinja.NewList(list...),
+		"tools":                 nil,
+		"documents":             nil,
+		"add_generation_prompt": o.AddGenerationPrompt,
+		"bos_token":             o.BOS,
+		"eos_token":             o.EOS,
+	}, o.Now)
+}
+
+// refusal is the argument of a template's raise_exception.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// render renders with any variables and the functions that transformers gives
+// to templates.
+func (t *Template) render(variables map[string]jinja.Value, now time.Time) (string, error) {
+	variables["raise_exception"] = jinja.NewFunc("raise_exception", func(args ...jinja.Value) (jinja.Value, error) {
+		if len(args) == 1 {
+			if message, ok := args[0].(string); ok {
+				return nil, refusal(message)
 			}
-			return jinja.Undefined(), errors.New(raised)
-		}),
+		}
+		return nil, refusal("the chat template refuses these messages")
 	})
+	variables["strftime_now"] = jinja.NewFunc("strftime_now", func(args ...jinja.Value) (jinja.Value, error) {
+		if len(args) == 1 {
+			if format, ok := args[0].(string); ok {
+				return strftime(now, format)
+			}
+		}
+		return nil, errors.New("strftime_now needs a format")
+	})
+	out, err := t.compiled.Render(variables, jinja.DefaultLimits())
 	if err != nil {
-		e := inference.Errorf(inference.CodeInvalidRequest, "%s", err)
-		e.Param = "messages"
-		return "", e
+		return "", renderError(err)
 	}
 	return out, nil
+}
+
+func renderError(err error) error {
+	var raised refusal
+	var e *inference.Error
+	switch {
+	case errors.As(err, &raised):
+		e = inference.Errorf(inference.CodeInvalidRequest, "%s", raised)
+		e.Param = "messages"
+	case errors.Is(err, jinja.ErrLimit):
+		e = inference.Errorf(inference.CodeInternal, "the model's chat template uses more than a rendering may: %v", err)
+	default:
+		e = inference.Errorf(inference.CodeInvalidRequest, "the model's chat template cannot render these messages: %v", err)
+		e.Param = "messages"
+	}
+	return e
 }

@@ -18,6 +18,9 @@ type owner struct {
 	batch *engine.Batch
 	sched *sched.Scheduler
 	alive map[sched.ID]*request
+	// left is when the last engine call returned; zero when the owner has
+	// waited since.
+	left time.Time
 }
 
 // own is the owner goroutine. The thread lock is not a nicety: compute threads
@@ -29,6 +32,7 @@ func (l *LLM) own(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(l.done)
+	engine.NameThread()
 	o, err := l.newOwner()
 	if err != nil {
 		started <- err
@@ -92,6 +96,7 @@ func (o *owner) drain() bool {
 
 // wait blocks until there may be something to do.
 func (o *owner) wait() bool {
+	o.left = time.Time{}
 	select {
 	case c := <-o.l.inbox:
 		o.take(c)
@@ -203,13 +208,12 @@ func (o *owner) decode(rows []sched.Row) {
 			panic(fmt.Sprintf("decode rows exceed the batch sized for them: %v", err))
 		}
 	}
-	begin := time.Now()
-	o.l.stats.steps.Add(1)
-	if err := o.ctx.Decode(o.batch); err != nil {
+	took, err := o.compute()
+	if err != nil {
 		o.failRows(rows, err)
 		return
 	}
-	o.l.stats.decoded(len(rows), time.Since(begin))
+	o.l.stats.decoded(len(rows), took)
 	for i, row := range rows {
 		r := o.alive[row.ID]
 		r.position++
@@ -233,18 +237,31 @@ func (o *owner) prefill(c sched.Chunk) {
 			panic(fmt.Sprintf("prompt chunk exceeds the batch sized for it: %v", err))
 		}
 	}
-	begin := time.Now()
-	o.l.stats.steps.Add(1)
-	if err := o.ctx.Decode(o.batch); err != nil {
+	took, err := o.compute()
+	if err != nil {
 		o.failRows([]sched.Row{{ID: c.ID, Slot: c.Slot}}, err)
 		return
 	}
-	o.l.stats.prefilled(c.N, time.Since(begin))
+	o.l.stats.prefilled(c.N, took)
 	r.position = c.From + c.N
 	o.sched.Read(c.ID, c.N)
 	if c.Last {
 		o.sample(r, c.N-1)
 	}
+}
+
+// compute calls the engine with the batch.
+func (o *owner) compute() (took time.Duration, err error) {
+	begin := time.Now()
+	if !o.left.IsZero() {
+		o.l.stats.overheadNS.Add(int64(begin.Sub(o.left)))
+	}
+	o.l.stats.steps.Add(1)
+	if err = o.ctx.Decode(o.batch); err == nil && o.batch.Outputs() > 0 {
+		o.ctx.Synchronize() // cards compute on; the logits are wanted at once
+	}
+	o.left = time.Now()
+	return o.left.Sub(begin), err
 }
 
 // failRows ends the requests of a failed call: what their sequences hold is

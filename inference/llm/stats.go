@@ -17,6 +17,9 @@ type Stats struct {
 	// PrefillSeconds and DecodeSeconds were spent inside the engine.
 	PrefillSeconds float64 `json:"prefill_seconds"`
 	DecodeSeconds  float64 `json:"decode_seconds"`
+	// OverheadSeconds the owner spent between engine calls while there was
+	// work: sampling, scheduling, handing out tokens.
+	OverheadSeconds float64 `json:"overhead_seconds"`
 	// Rejected requests found the queue full.
 	Rejected uint64 `json:"rejected"`
 	// Cancelled requests by what they were doing.
@@ -38,7 +41,7 @@ type Stats struct {
 // counters are written by the owner and read by anyone.
 type counters struct {
 	steps, promptTokens, decodedTokens  atomic.Uint64
-	prefillNS, decodeNS                 atomic.Int64
+	prefillNS, decodeNS, overheadNS     atomic.Int64
 	rejected, stalls                    atomic.Uint64
 	cancelQueued, cancelPrefill         atomic.Uint64
 	cancelDecode, maxCancelSteps        atomic.Uint64
@@ -98,6 +101,7 @@ func (l *LLM) Stats() Stats {
 		Steps: c.steps.Load(), PromptTokens: c.promptTokens.Load(), DecodedTokens: c.decodedTokens.Load(),
 		PrefillSeconds:  time.Duration(c.prefillNS.Load()).Seconds(),
 		DecodeSeconds:   time.Duration(c.decodeNS.Load()).Seconds(),
+		OverheadSeconds: time.Duration(c.overheadNS.Load()).Seconds(),
 		Rejected:        c.rejected.Load(),
 		CancelledQueued: c.cancelQueued.Load(), CancelledPrefill: c.cancelPrefill.Load(),
 		CancelledDecode: c.cancelDecode.Load(), MaxCancelSteps: c.maxCancelSteps.Load(),

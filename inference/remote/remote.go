@@ -87,7 +87,7 @@ func (m *Model) Generate(ctx context.Context, req *inference.Request) iter.Seq2[
 			return
 		}
 		defer resp.Body.Close()
-		if !yield(inference.Event{Kind: inference.EventStarted, Usage: &inference.Usage{}}, nil) {
+		if !yield(inference.Event{Kind: inference.EventStarted}, nil) {
 			return
 		}
 		s := &stream{lines: bufio.NewReaderSize(resp.Body, 64<<10)}

@@ -1,0 +1,399 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dure/inference/bench"
+	"dure/inference/catalog"
+	"dure/inference/device"
+	"dure/inference/engine"
+	"dure/inference/fetch"
+	"dure/inference/library"
+	"dure/inference/remote"
+)
+
+func benchCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "bench", Short: "Measure dure beside its peers"}
+	cmd.AddCommand(benchEngineCommand(), benchLoopCommand())
+	return cmd
+}
+
+type benchOptions struct {
+	pairs, threads, streams  int
+	prompt, generate, repeat int
+	asJSON                   bool
+}
+
+func benchEngineCommand() *cobra.Command {
+	var opt benchOptions
+	cmd := &cobra.Command{
+		Use:   "engine [MODEL]",
+		Short: "Compare the engine loop and the server with llama-bench and llama-batched-bench",
+		Long: `Run both sides in turn on the same library files and print the median of the
+ratios pair by pair. The peer tools come from ` + "`make engine-source`" + `. Nothing else
+should compute meanwhile.`,
+		Example: "  dure bench engine\n  dure bench engine smollm2-135m --pairs 3",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return benchEngine(cmd, args, opt) },
+	}
+	f := cmd.Flags()
+	f.IntVar(&opt.pairs, "pairs", 15, "pairs of every comparison")
+	f.IntVar(&opt.threads, "threads", 0, "compute threads; 0 = one for each physical core")
+	f.IntVar(&opt.streams, "streams", 8, "streams at the same time")
+	f.IntVar(&opt.prompt, "prompt", 512, "prompt tokens")
+	f.IntVar(&opt.generate, "generate", 128, "tokens to generate")
+	f.IntVar(&opt.repeat, "repeat", 3, "repetitions within each run")
+	f.BoolVar(&opt.asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// benchRow is one line of the table.
+type benchRow struct {
+	What  string         `json:"what"`
+	Unit  string         `json:"unit"`
+	Bar   string         `json:"bar"`
+	Pairs *bench.Summary `json:"pairs,omitempty"`
+	// Value where there is no peer.
+	Value float64 `json:"value,omitempty"`
+	A     float64 `json:"dure,omitempty"`
+	B     float64 `json:"peer,omitempty"`
+}
+
+// benchRig is what all measurements share.
+type benchRig struct {
+	opt    benchOptions
+	entry  catalog.Entry
+	path   string
+	engine startedEngine
+	peers  library.Set
+	log    io.Writer
+}
+
+func benchEngine(cmd *cobra.Command, args []string, opt benchOptions) error {
+	ctx, stop := interruptible(cmd)
+	defer stop()
+	rig, err := newRig(ctx, args, opt)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(rig.log, "engine %s in %s, %d threads, model %s\n", rig.engine.Variant, rig.engine.Set.Lib(), rig.opt.threads, rig.entry.Name)
+	var rows []benchRow
+	for _, part := range []func(context.Context) ([]benchRow, error){rig.loopAgainstLlamaBench, rig.streamAgainstLoop, rig.streamsAgainstBatchedBench, rig.startToFirstToken} {
+		more, err := part(ctx)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, more...)
+	}
+	if opt.asJSON {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(rows)
+	}
+	printRows(cmd.OutOrStdout(), rows)
+	return nil
+}
+
+func newRig(ctx context.Context, args []string, opt benchOptions) (*benchRig, error) {
+	home, err := homeDir()
+	if err != nil {
+		return nil, err
+	}
+	entry, err := resolve(home, args)
+	if err != nil {
+		return nil, err
+	}
+	if err := requireLocal(home, entry); err != nil {
+		return nil, err
+	}
+	path, _ := catalog.Local(home, entry)
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	report := device.Here(libraryDirs())
+	if opt.threads == 0 {
+		opt.threads = report.CPU.Threads()
+	}
+	e, err := selectEngine(ctx, home, wish(""), report, openSet, newLogger(os.Stderr, "warn"))
+	if err != nil {
+		return nil, err
+	}
+	peers, err := library.Open(home, library.SourceCPU)
+	if err != nil {
+		return nil, fmt.Errorf("peer tools: %w; build them with `make engine-source`", err)
+	}
+	return &benchRig{opt: opt, entry: entry, path: path, engine: e, peers: peers, log: os.Stderr}, nil
+}
+
+func (r *benchRig) layers() int {
+	if r.engine.gpu() != nil {
+		return 999
+	}
+	return 0
+}
+
+func (r *benchRig) shape() bench.PeerShape {
+	return bench.PeerShape{ModelPath: r.path, Threads: r.opt.threads, GPULayers: r.layers(), Prompt: r.opt.prompt,
+		Generate: r.opt.generate, Repetitions: r.opt.repeat, Streams: r.opt.streams}
+}
+
+func (r *benchRig) peer(tool string, args ...string) (fetch.Process, error) {
+	p, err := r.peers.Peer(tool, r.engine.Set)
+	p.Args = args
+	return p, err
+}
+
+// loop runs the bare loop in a process of its own, as llama-bench is one.
+func (r *benchRig) loop(ctx context.Context) (res bench.LoopResult, err error) {
+	opt, err := json.Marshal(bench.LoopOptions{
+		EngineDir: r.engine.Set.Lib(), ModelPath: r.path, GPULayers: r.layers(), Threads: r.opt.threads, Poll: loopPoll,
+		Prompt: r.opt.prompt, Generate: r.opt.generate, Repetitions: r.opt.repeat,
+	})
+	if err != nil {
+		return res, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return res, err
+	}
+	cmd := exec.CommandContext(ctx, self, "bench", "loop", string(opt))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return res, fmt.Errorf("bare loop: %w", err)
+	}
+	return res, json.Unmarshal(out, &res)
+}
+
+// loopPoll is llama-bench's own default, so that both sides wait alike.
+const loopPoll = 50
+
+func (r *benchRig) say(format string, args ...any) {
+	fmt.Fprintf(r.log, format+"\n", args...)
+}
+
+func (r *benchRig) loopAgainstLlamaBench(ctx context.Context) ([]benchRow, error) {
+	var prefill, decode, greedy bench.Pairs
+	for i := range r.opt.pairs {
+		ours, err := r.loop(ctx)
+		if err != nil {
+			return nil, err
+		}
+		pp, tg, err := bench.LlamaBench(ctx, r.peer, r.shape())
+		if err != nil {
+			return nil, err
+		}
+		prefill.Add(bench.Median(ours.Prefill), pp)
+		decode.Add(bench.Median(ours.Decode), tg)
+		greedy.Add(bench.Median(ours.Greedy), tg)
+		r.say("  bare loop / llama-bench, pair %d of %d: prefill %.3f, decode %.3f, greedy %.3f", i+1, r.opt.pairs,
+			last(prefill), last(decode), last(greedy))
+	}
+	return []benchRow{
+		paired("bare loop, prefill / llama-bench", ">= 0.97", prefill),
+		paired("bare loop, decode without sampling / llama-bench", ">= 0.97", decode),
+		paired("bare loop, greedy decode / llama-bench", ">= 0.95", greedy),
+	}, nil
+}
+
+func last(p bench.Pairs) float64 { return p.A[len(p.A)-1] / p.B[len(p.B)-1] }
+
+func paired(what, bar string, p bench.Pairs) benchRow {
+	s := p.Summary()
+	return benchRow{What: what, Unit: "tokens/s", Bar: bar, Pairs: &s, A: s.A, B: s.B}
+}
+
+const benchPrompt = "Tell me a long story about a village and its fields."
+
+func (r *benchRig) streamAgainstLoop(ctx context.Context) ([]benchRow, error) {
+	s, err := r.startServer(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	var pairs bench.Pairs
+	var cpu []float64
+	for i := range r.opt.pairs {
+		var rates []float64
+		for range r.opt.repeat {
+			before, err := s.ownCPU(ctx)
+			if err != nil {
+				return nil, err
+			}
+			stream, err := bench.Generate(ctx, s.model, benchPrompt, r.opt.generate)
+			if err != nil {
+				return nil, err
+			}
+			after, err := s.ownCPU(ctx)
+			if err != nil {
+				return nil, err
+			}
+			rates = append(rates, stream.Rate())
+			cpu = append(cpu, float64((after-before).Microseconds())/float64(r.opt.generate))
+		}
+		ours, err := r.loop(ctx)
+		if err != nil {
+			return nil, err
+		}
+		pairs.Add(bench.Median(rates), bench.Median(ours.Greedy))
+		r.say("  runner + HTTP / bare loop, pair %d of %d: %.3f, %.0f us of CPU a token", i+1, r.opt.pairs, last(pairs), bench.Median(cpu))
+	}
+	return []benchRow{
+		paired("runner + HTTP stream / bare greedy loop", ">= 0.95", pairs),
+		{What: "dure's own CPU time a token", Unit: "us", Bar: "<= 150", Value: bench.Median(cpu)},
+	}, nil
+}
+
+func (r *benchRig) streamsAgainstBatchedBench(ctx context.Context) ([]benchRow, error) {
+	s, err := r.startServer(ctx, r.opt.streams)
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	var prompts []string
+	for i := range r.opt.streams {
+		prompts = append(prompts, fmt.Sprintf("Story %d. %s", i, benchPrompt))
+	}
+	shape := r.shape()
+	shape.Prompt = 32 // as long as the prompts above are
+	var pairs bench.Pairs
+	for i := range r.opt.pairs {
+		ours, err := bench.GenerateAll(ctx, s.model, prompts, r.opt.generate)
+		if err != nil {
+			return nil, err
+		}
+		theirs, err := bench.BatchedBench(ctx, r.peer, shape)
+		if err != nil {
+			return nil, err
+		}
+		pairs.Add(ours, theirs)
+		r.say("  %d streams / llama-batched-bench, pair %d of %d: %.3f", r.opt.streams, i+1, r.opt.pairs, last(pairs))
+	}
+	return []benchRow{paired(fmt.Sprintf("%d streams / llama-batched-bench", r.opt.streams), ">= 0.95", pairs)}, nil
+}
+
+func (r *benchRig) startToFirstToken(ctx context.Context) ([]benchRow, error) {
+	var seconds []float64
+	for range 3 {
+		begin := time.Now()
+		s, err := r.startServer(ctx, 1)
+		if err != nil {
+			return nil, err
+		}
+		stream, err := bench.Generate(ctx, s.model, benchPrompt, 2)
+		s.stop()
+		if err != nil {
+			return nil, err
+		}
+		seconds = append(seconds, stream.Tokens[0].Sub(begin).Seconds())
+	}
+	return []benchRow{{What: "server start to first token", Unit: "s", Bar: "<= 3", Value: bench.Median(seconds)}}, nil
+}
+
+// benchServer is a `dure serve` that is being measured.
+type benchServer struct {
+	cmd   *exec.Cmd
+	addr  string
+	model *remote.Model
+}
+
+// startServer starts a server on a free port and returns when it is ready.
+func (r *benchRig) startServer(ctx context.Context, sequences int) (*benchServer, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, "serve", r.entry.Name, "--addr", "127.0.0.1:0", "--context", "2048",
+		"--sequences", strconv.Itoa(sequences), "--threads", strconv.Itoa(r.opt.threads), "--log-level", "error")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &benchServer{cmd: cmd}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		url, ok := strings.CutPrefix(lines.Text(), "ready    ")
+		if !ok {
+			continue
+		}
+		go io.Copy(io.Discard, out) // ends with the server
+		s.addr = strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/v1")
+		s.model = remote.New(url, "", r.entry.Name, httpClient())
+		return s, ctx.Err()
+	}
+	return nil, errors.Join(errors.New("the server did not get ready"), cmd.Wait())
+}
+
+func (s *benchServer) stop() {
+	s.cmd.Process.Signal(os.Interrupt)
+	s.cmd.Wait()
+}
+
+// ownCPU is the CPU time of dure itself so far: of the server, of the runner's
+// threads that do not compute, and of the model's owner between engine calls.
+func (s *benchServer) ownCPU(ctx context.Context) (time.Duration, error) {
+	server, err := bench.CPUTime(s.cmd.Process.Pid, func(string) bool { return true })
+	if err != nil {
+		return 0, err
+	}
+	models, err := loadedModels(ctx, s.addr)
+	if err != nil {
+		return 0, err
+	}
+	if len(models) != 1 {
+		return 0, fmt.Errorf("%d models are loaded, expected one", len(models))
+	}
+	pid, err := strconv.Atoi(models[0].PID)
+	if err != nil {
+		return 0, err
+	}
+	runner, err := bench.CPUTime(pid, func(name string) bool { return name != engine.ComputeThread })
+	if err != nil {
+		return 0, err
+	}
+	return server + runner + time.Duration(models[0].Overhead*float64(time.Second)), nil
+}
+
+func printRows(w io.Writer, rows []benchRow) {
+	fmt.Fprintln(w, "| what | ratio or value | bar | dure | peer |\n|---|---|---|---|---|")
+	for _, r := range rows {
+		if r.Pairs == nil {
+			fmt.Fprintf(w, "| %s | %.2f %s | %s | | |\n", r.What, r.Value, r.Unit, r.Bar)
+			continue
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %.1f %s | %.1f |\n", r.What, r.Pairs, r.Bar, r.A, r.Unit, r.B)
+	}
+}
+
+// benchLoopCommand is the bare loop as a process of its own.
+func benchLoopCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "loop OPTIONS", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var opt bench.LoopOptions
+			if err := json.Unmarshal([]byte(args[0]), &opt); err != nil {
+				return err
+			}
+			res, err := bench.Loop(cmd.Context(), opt)
+			if err != nil {
+				return err
+			}
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(res)
+		},
+	}
+}

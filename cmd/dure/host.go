@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+
+	"dure/inference/catalog"
+	"dure/inference/device"
+	"dure/inference/engine"
+	"dure/inference/llm"
+	"dure/inference/pool"
+	"dure/inference/runner"
+)
+
+// hostOptions say how models are hosted on this machine.
+type hostOptions struct {
+	engine                    string // variant, "" = choose
+	context, sequences, queue int    // 0 = the catalogue's value, or derived
+	threads                   int    // 0 = one for each physical core
+	flash                     string
+	logLevel                  string
+}
+
+// host wires catalogue, engine and runners into a pool of models.
+type host struct {
+	home    string
+	opt     hostOptions
+	log     *slog.Logger
+	catalog *catalog.Catalog
+	engine  startedEngine
+	report  device.Report
+	pool    *pool.Pool
+	// progress of loads; may be nil.
+	progress func(model string, done float32)
+
+	mu    sync.Mutex
+	notes map[string][]string // what each load derived
+}
+
+// newHost finds an engine that starts. Models given as paths in extra are added
+// to the catalogue.
+func newHost(ctx context.Context, opt hostOptions, stderr io.Writer, extra ...catalog.Entry) (*host, error) {
+	home, err := homeDir()
+	if err != nil {
+		return nil, err
+	}
+	h := &host{home: home, opt: opt, log: newLogger(stderr, opt.logLevel), report: device.Here(libraryDirs()), notes: map[string][]string{}}
+	if h.catalog, err = openCatalog(home); err != nil {
+		return nil, err
+	}
+	for _, e := range extra {
+		if _, known := h.catalog.Find(e.Name); !known {
+			h.catalog.Entries = append(h.catalog.Entries, e)
+		}
+	}
+	for _, p := range h.report.Problems {
+		h.log.Warn("machine", "problem", p.What, "fix", p.Fix)
+	}
+	h.engine, err = selectEngine(ctx, home, wish(opt.engine), h.report, openSet, h.log)
+	if err != nil {
+		return nil, fmt.Errorf("%w\nno engine is ready: run `dure engine install`, then try again (`dure doctor` tells more)", err)
+	}
+	h.pool = pool.New(h.catalog.Names(), h.start, h.log)
+	return h, nil
+}
+
+// start loads a model in a runner: what pool.Start wants.
+func (h *host) start(ctx context.Context, name string) (pool.Runner, error) {
+	entry, _ := h.catalog.Find(name)
+	path, ok := catalog.Local(h.home, entry)
+	if !ok {
+		return nil, loadError("model %s is not on this machine; run `dure pull %s`", name, name)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, loadError("model %s: %v", name, err)
+	}
+	layers, kvBytes, note := h.engine.place(info.Size(), device.Here(libraryDirs()).Memory)
+	if note != "" {
+		h.log.Warn("placement", "model", name, "note", note)
+	}
+	if kvBytes == 0 {
+		return nil, loadError("model %s needs %s and room to work in, but only %s of memory are free; close other programs or take a smaller model",
+			name, size(info.Size()), size(int64(h.report.Memory.Usable())))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c, err := runner.Start(ctx, runner.Options{
+		Command: []string{self, "runner"}, Env: os.Environ(), Stderr: os.Stderr, Log: h.log,
+		Progress: func(p float32) {
+			if h.progress != nil {
+				h.progress(name, p)
+			}
+		},
+		Config: runner.Config{
+			EngineDir: h.engine.Set.Lib(), ModelPath: path, GPULayers: layers, MemoryBytes: kvBytes,
+			LogLevel: h.opt.logLevel, LLM: h.llmConfig(entry),
+		},
+	})
+	if err != nil {
+		return nil, err // not c: a nil *Client in the interface would not be nil
+	}
+	h.mu.Lock()
+	h.notes[name] = c.Notes()
+	h.mu.Unlock()
+	return c, nil
+}
+
+func (h *host) llmConfig(e catalog.Entry) llm.Config {
+	cfg := llm.Config{
+		Name: e.Name, Context: e.Defaults.Context, Sequences: e.Defaults.Sequences, Queue: h.opt.queue,
+		Threads: h.opt.threads, Poll: defaultPoll, FlashAttention: engine.FlashAttention(h.opt.flash),
+	}
+	if h.opt.context > 0 {
+		cfg.Context = h.opt.context
+	}
+	if h.opt.sequences > 0 {
+		cfg.Sequences = h.opt.sequences
+	}
+	if cfg.Threads == 0 {
+		cfg.Threads = h.report.CPU.Threads()
+	}
+	return cfg
+}
+
+// derived is what the last load of a model derived.
+func (h *host) derived(name string) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.notes[name]
+}
+
+// localNames are the models whose files are on this machine.
+func (h *host) localEntries() []catalog.Entry {
+	var local []catalog.Entry
+	for _, e := range h.catalog.Entries {
+		if _, ok := catalog.Local(h.home, e); ok {
+			local = append(local, e)
+		}
+	}
+	return local
+}
+
+func (h *host) close() { h.pool.Close() }
+
+var errNoModel = errors.New("the model is not on this machine")
+
+// requireLocal gives the plain error, with the fix, before anything is started.
+func requireLocal(home string, e catalog.Entry) error {
+	if _, ok := catalog.Local(home, e); ok {
+		return nil
+	}
+	return fmt.Errorf("%w: %s; run `dure pull %s`", errNoModel, e.Name, e.Name)
+}

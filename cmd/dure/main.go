@@ -1,0 +1,55 @@
+// Command dure is a local inference server and the tools around it.
+//
+// One file per subcommand. This is the only package where concrete types meet:
+// it reads environment and flags, decides which engine and model to use, and
+// wires the packages of inference together. Everything with logic of its own
+// lives in those.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	err := newRoot().ExecuteContext(ctx)
+	switch {
+	case err == nil:
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "dure: interrupted")
+		os.Exit(130)
+	default:
+		fmt.Fprintln(os.Stderr, "dure: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+// interruptible makes Ctrl-C end a command in order. Only the terminal chat does
+// without it: there Ctrl-C stops an answer.
+func interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(cmd.Context(), os.Interrupt)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dure",
+		Short: "Run language models on this machine and serve them to any OpenAI client",
+		Example: `  dure serve                 serve the default model at http://127.0.0.1:8484/v1
+  dure run                   talk to it in the terminal
+  dure doctor                see what this machine has and what is missing`,
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	root.AddCommand(
+		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(),
+		doctorCommand(), engineCommand(), benchCommand(), versionCommand(), runnerCommand(),
+	)
+	return root
+}

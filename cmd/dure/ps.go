@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"text/tabwriter"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/spf13/cobra"
+)
+
+// loadedModel is one row of `dure ps`.
+type loadedModel struct {
+	Name      string             `json:"name"`
+	PID       string             `json:"pid"`
+	Device    string             `json:"device"`
+	Context   string             `json:"context"`
+	Sequences string             `json:"sequences"`
+	Requests  map[string]float64 `json:"requests"` // by state
+	Tokens    map[string]float64 `json:"tokens"`   // by phase, since it was loaded
+	Overhead  float64            `json:"overhead_seconds"`
+}
+
+func psCommand() *cobra.Command {
+	var asJSON bool
+	var addr string
+	cmd := &cobra.Command{
+		Use: "ps", Short: "Show the models that a running server has loaded", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			models, err := loadedModels(ctx, addr)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(models)
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "NAME\tPID\tDEVICE\tCONTEXT\tSEQUENCES\tWAITING\tPREFILL\tDECODE\tTOKENS OUT")
+			for _, m := range models {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%.0f\t%.0f\n", m.Name, m.PID, m.Device, m.Context, m.Sequences,
+					m.Requests["waiting"], m.Requests["prefill"], m.Requests["decode"]+m.Requests["blocked"], m.Tokens["decode"])
+			}
+			return w.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&addr, "addr", defaultAddr, "address of the server")
+	return cmd
+}
+
+// loadedModels reads the server's metrics.
+func loadedModels(ctx context.Context, addr string) ([]loadedModel, error) {
+	resp, err := get(ctx, addr, "/metrics")
+	if err != nil {
+		return nil, fmt.Errorf("no server answers at %s: %w; start one with `dure serve`", addr, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("server at %s: %s", addr, resp.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("metrics of %s: %w", addr, err)
+	}
+	models := []loadedModel{}
+	for _, m := range families["dure_model_info"].GetMetric() {
+		name := label(m, "model")
+		models = append(models, loadedModel{
+			Name: name, PID: label(m, "pid"), Device: label(m, "device"),
+			Context: label(m, "context"), Sequences: label(m, "sequences"),
+			Requests: valuesBy(families["dure_model_requests"], name, "state"),
+			Tokens:   valuesBy(families["dure_model_engine_tokens_total"], name, "phase"),
+			Overhead: valuesBy(families["dure_model_overhead_seconds_total"], name, "model")[name],
+		})
+	}
+	return models, nil
+}
+
+func label(m *dto.Metric, name string) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue()
+		}
+	}
+	return ""
+}
+
+// valuesBy collects a model's values of a family by one label.
+func valuesBy(f *dto.MetricFamily, model, by string) map[string]float64 {
+	values := map[string]float64{}
+	for _, m := range f.GetMetric() {
+		if label(m, "model") == model {
+			values[label(m, by)] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return values
+}
+
+func httpClient() *http.Client { return http.DefaultClient }
+
+// get asks a local server, with the user's key if there is one.
+func get(ctx context.Context, addr, path string) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	if keys := apiKeys(); len(keys) > 0 {
+		req.Header.Set("Authorization", "Bearer "+keys[0])
+	}
+	resp, err := httpClient().Do(req)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	resp.Body = cancelOnClose{resp.Body, cancel}
+	return resp, nil
+}
+
+// cancelOnClose keeps a request's context alive as long as its body is read.
+type cancelOnClose struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (c cancelOnClose) Close() error {
+	defer c.cancel()
+	return c.ReadCloser.Close()
+}

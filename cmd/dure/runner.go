@@ -1,0 +1,22 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"dure/inference/runner"
+)
+
+// runnerCommand is the child process of a loaded model. The server starts it;
+// it is hidden because nothing good comes of starting it by hand.
+func runnerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "runner", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runner.Serve(cmd.Context(), os.Stdin, os.NewFile(3, "status"),
+				func(level string) *slog.Logger { return newLogger(os.Stderr, level) })
+		},
+	}
+}

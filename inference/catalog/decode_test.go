@@ -1,0 +1,239 @@
+package catalog
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+const (
+	sumA = "00000000000000000000000000000000000000000000000000000000000000aa"
+	sumB = "00000000000000000000000000000000000000000000000000000000000000bb"
+)
+
+// good is a whole catalog; each fault below changes one line of it.
+const good = `default: one
+models:
+  - name: one
+    source:
+      pypi:
+        package: llm-one
+        version: "0.1"
+        wheel: llm_one-0.1-py3-none-any.whl
+        sha256: ` + sumA + `
+        bytes: 100
+        member: llm_one/one.gguf
+    sha256: ` + sumB + `
+    bytes: 200
+    licence: MIT
+    roles: [demo]
+    defaults:
+      context: 512
+      sequences: 2
+      temperature: 0
+      top_p: 0.5
+      top_k: 10
+      min_p: 0.1
+  - name: two
+    source:
+      path: /models/two.gguf
+    licence: MIT
+    roles:
+      - worker
+`
+
+func TestDecode(t *testing.T) {
+	c, err := Decode("models.yaml", []byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	temperature, topP, topK, minP := float32(0), float32(0.5), 10, float32(0.1)
+	want := &Catalog{DefaultName: "one", Entries: []Entry{{
+		Name: "one", SHA256: sumB, Bytes: 200, Licence: "MIT", Roles: []string{"demo"},
+		Source:   Source{PyPI: &PyPI{"llm-one", "0.1", "llm_one-0.1-py3-none-any.whl", sumA, 100, "llm_one/one.gguf"}},
+		Defaults: Defaults{512, 2, &temperature, &topP, &topK, &minP},
+	}, {Name: "two", Licence: "MIT", Roles: []string{"worker"}, Source: Source{Path: "/models/two.gguf"}}}}
+	if d := cmp.Diff(want, c, cmpopts.IgnoreUnexported(Catalog{})); d != "" {
+		t.Error(d)
+	}
+	if p := c.Entries[0].Defaults.Params(); p.Temperature != 0 || p.TopP != 0.5 || p.TopK != 10 || p.MinP != 0.1 {
+		t.Errorf("params are %+v", p)
+	}
+	if p := c.Entries[1].Defaults.Params(); p.Temperature != 1 || p.TopP != 1 || p.TopK != 0 || p.MinP != 0 {
+		t.Errorf("params without defaults are %+v", p)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name, old, new string
+		line           int
+		says           string
+	}{
+		{"unknown key", "licence: MIT", "license: MIT", 14, `unknown key "license" (did you mean "licence"?)`},
+		{"unknown key, far", "licence: MIT", "quux: MIT", 14, `unknown key "quux"; known are bytes, defaults, licence`},
+		{"unknown key at the top", "default: one", "defaults: one", 1, `the file: unknown key "defaults" (did you mean "default"?)`},
+		{"unknown key inside", "top_k: 10", "topk: 10", 21, `models[0].defaults: unknown key "topk" (did you mean "top_k"?)`},
+		{"unknown source kind", "path: /models/two.gguf", "hf: org/two", 25, `unknown key "hf"`},
+		{"key twice", "bytes: 200", "bytes: 200\n    bytes: 201", 14, "already defined"},
+		{"name twice", "name: two", "name: one", 23, `"one" is there twice, first in line 3`},
+		{"missing name", "name: two", "name: ''", 23, "models[1].name is missing"},
+		{"bad name", "name: two", "name: Two/2", 23, "models[1].name: want lower-case"},
+		{"missing licence", "    licence: MIT\n    roles: [demo]", "    roles: [demo]", 3, "models[0].licence is missing"},
+		{"missing hash", "    sha256: " + sumB + "\n", "", 3, "models[0].sha256 is missing"},
+		{"bad hash", sumB, "abc", 12, "models[0].sha256: want 64"},
+		{"hash in capitals", sumB, strings.ToUpper(sumB), 12, "models[0].sha256: want 64"},
+		{"missing size", "    bytes: 200\n", "", 3, "models[0].bytes is missing"},
+		{"negative size", "bytes: 200", "bytes: -1", 13, "models[0].bytes"},
+		{"size in words", "bytes: 200", "bytes: many", 13, "cannot"},
+		{"empty value", "bytes: 200", "bytes:", 13, "models[0].bytes: the value is missing"},
+		{"unknown role", "[demo]", "[demmo]", 15, `did you mean "demo"?`},
+		{"roles as text", "[demo]", "demo", 15, "models[0].roles: want a list, found demo"},
+		{"no roles", "[demo]", "[]", 15, "models[0].roles is missing"},
+		{"two sources", "path: /models/two.gguf", "path: /models/two.gguf\n      pypi: {package: a, version: '1', wheel: a.whl, sha256: " + sumA + ", bytes: 1, member: a.gguf}", 24, "exactly one of pypi and path"},
+		{"no source", "    source:\n      path: /models/two.gguf\n", "", 23, "exactly one of pypi and path"},
+		{"relative path", "/models/two.gguf", "two.gguf", 25, "absolute path of a .gguf file"},
+		{"home path", "/models/two.gguf", "~/two.gguf", 25, "absolute path of a .gguf file"},
+		{"no gguf", "/models/two.gguf", "/models/two.bin", 25, "absolute path of a .gguf file"},
+		{"package as an option", "package: llm-one", "package: --index-url=evil", 6, "pypi.package"},
+		{"version as a range", `version: "0.1"`, `version: ">0.1"`, 7, "pypi.version"},
+		{"wheel with folders", "wheel: llm", "wheel: ../llm", 8, "pypi.wheel"},
+		{"member that climbs", "member: llm_one/one", "member: ../one", 11, "pypi.member"},
+		{"context below zero", "context: 512", "context: -512", 17, "defaults.context"},
+		{"context as text", "context: 512", "context: big", 17, "cannot"},
+		{"hot", "temperature: 0", "temperature: 2.5", 19, "defaults.temperature: want 0 to 2"},
+		{"top_p zero", "top_p: 0.5", "top_p: 0", 20, "defaults.top_p"},
+		{"top_k below zero", "top_k: 10", "top_k: -1", 21, "defaults.top_k"},
+		{"min_p one", "min_p: 0.1", "min_p: 1", 22, "defaults.min_p"},
+		{"anchor", "licence: MIT", "licence: &l MIT", 14, "anchors"},
+		{"alias", "licence: MIT", "licence: *l", 14, "anchors"},
+		{"list for keys", "models:", "models: []\nx:", 3, `unknown key "x"`},
+		{"text for keys", "source:\n      path: /models/two.gguf", "source: here", 24, "models[1].source: want keys, found here"},
+		{"tab", "default: one", "default:\t- one", 1, ""},
+		{"cut", good[200:], "", 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !strings.Contains(good, c.old) {
+				t.Fatalf("the good file has no %q", c.old)
+			}
+			_, err := Decode("models.yaml", []byte(strings.Replace(good, c.old, c.new, 1)))
+			var first *FileError
+			if !errors.As(err, &first) {
+				t.Fatalf("error is %T: %v", err, err)
+			}
+			if c.line != 0 && first.Line != c.line || !strings.Contains(first.Message, c.says) {
+				t.Errorf("error is %q, want line %d and %q", first, c.line, c.says)
+			}
+		})
+	}
+}
+
+// All faults are told at once, in the order of their lines.
+func TestDecodeTellsAll(t *testing.T) {
+	bad := strings.NewReplacer("licence: MIT", "licence: ''", "[demo]", "[x]", "min_p: 0.1", "min_p: 3").Replace(good)
+	_, err := Decode("m", []byte(bad))
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 4 || !strings.HasPrefix(lines[0], "m:14:") || !strings.HasPrefix(lines[1], "m:15:") || !strings.HasPrefix(lines[2], "m:22:") {
+		t.Errorf("error is\n%v", err)
+	}
+}
+
+func TestDecodeWholeFile(t *testing.T) {
+	for _, s := range []string{"", "# only a comment\n", "---\n---\n", "- a\n", "text", "models: [1]", "models: {a: b}", "models", "\xff\xfe"} {
+		if c, err := Decode("m", []byte(s)); err == nil {
+			t.Errorf("Decode(%q) = %+v", s, c)
+		}
+	}
+}
+
+// A user's file may do no more than set the default.
+func TestDecodeOnlyDefault(t *testing.T) {
+	c, err := Decode("m", []byte("default: x\n"))
+	if err != nil || c.DefaultName != "x" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// The committed file decodes and has the default that it promises.
+func TestBuiltIn(t *testing.T) {
+	data, err := os.ReadFile("../../models.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(t.TempDir(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := c.Resolve("")
+	if err != nil || e.Name != "smollm2-135m" || e.Bytes != 98362432 || e.Source.PyPI == nil || e.Licence != "Apache-2.0" {
+		t.Errorf("default is %+v, %v", e, err)
+	}
+}
+
+// What is written as YAML is decoded as it was.
+func TestDecodeProperty(t *testing.T) {
+	entry := rapid.Custom(func(t *rapid.T) Entry {
+		f := float32(rapid.IntRange(1, 99).Draw(t, "f")) / 100
+		k := rapid.IntRange(0, 100).Draw(t, "k")
+		e := Entry{Name: rapid.StringMatching(`[a-z0-9][a-z0-9._-]{0,9}`).Draw(t, "name"), SHA256: sumA, Bytes: rapid.Int64Range(1, 1<<50).Draw(t, "bytes"),
+			Licence: rapid.StringMatching(`[A-Za-z]([A-Za-z0-9 .:#'"-]{0,8}[a-z])?`).Draw(t, "licence"), Roles: []string{rapid.SampledFrom(Roles).Draw(t, "role")},
+			Defaults: Defaults{Context: k, Sequences: k, Temperature: &f, TopP: &f, TopK: &k, MinP: &f}}
+		if rapid.Bool().Draw(t, "local") {
+			e.Source.Path = "/" + rapid.StringMatching(`[a-zA-Z0-9 .#:-]{0,9}`).Draw(t, "path") + "x.gguf"
+		} else {
+			e.Source.PyPI = &PyPI{Package: "p", Version: rapid.StringMatching(`[0-9]\.[0-9]{1,2}`).Draw(t, "version"), Wheel: "p.whl", SHA256: sumB, Bytes: 5, Member: "p/m.gguf"}
+		}
+		return e
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		want := &Catalog{DefaultName: "d", Entries: rapid.SliceOfNDistinct(entry, 1, 4, func(e Entry) string { return e.Name }).Draw(t, "entries")}
+		type source map[string]any
+		var models []map[string]any
+		for _, e := range want.Entries {
+			src := source{"path": e.Source.Path}
+			if e.Source.PyPI != nil {
+				src = source{"pypi": e.Source.PyPI}
+			}
+			models = append(models, map[string]any{"name": e.Name, "sha256": e.SHA256, "bytes": e.Bytes, "licence": e.Licence,
+				"roles": e.Roles, "source": src, "defaults": e.Defaults})
+		}
+		data, err := yaml.Marshal(map[string]any{"default": "d", "models": models})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Decode("m", data)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, data)
+		}
+		if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Catalog{})); d != "" {
+			t.Fatalf("%s\n%s", d, data)
+		}
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(good))
+	f.Add([]byte("models:\n  - name: a\n    source: {path: /a.gguf}\n"))
+	f.Add([]byte("? [a]\n: b\n<<: *x\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Decode("m", data)
+		if err != nil {
+			var e *FileError
+			if !errors.As(err, &e) {
+				t.Fatalf("error is %T: %v", err, err)
+			}
+			return
+		}
+		for _, e := range c.Entries {
+			if e.Name == "" || e.Licence == "" || (e.Source.PyPI == nil) == (e.Source.Path == "") {
+				t.Fatalf("accepted %+v", e)
+			}
+		}
+	})
+}

@@ -1,0 +1,114 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"dure/inference"
+)
+
+// readBody reads the JSON body of a request within the route's limits of size
+// and time.
+func readBody(x *exchange, r *http.Request) ([]byte, error) {
+	if err := checkHeaders(r); err != nil {
+		return nil, err
+	}
+	limit := x.route.MaxBody
+	if r.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
+	if err := deadlineError("read", x.control.SetReadDeadline(time.Now().Add(readTimeout))); err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(x.ResponseWriter, r.Body, limit))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return nil, tooLarge(limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, refusal(http.StatusRequestTimeout, "request_timeout",
+			"the body did not arrive within %s", readTimeout)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, &clientError{fmt.Errorf("read body: %w", err)}
+	case err != nil:
+		return nil, invalid("the body cannot be read: %s", err)
+	}
+	// From here on net/http reads in the background, to notice that the client
+	// closes. That read must not time out.
+	return body, deadlineError("read", x.control.SetReadDeadline(time.Time{}))
+}
+
+func checkHeaders(r *http.Request) error {
+	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		return refusal(http.StatusUnsupportedMediaType, "unsupported_media_type",
+			"the body is encoded as %q: send it as plain JSON", clip(enc))
+	}
+	given := r.Header.Get("Content-Type")
+	if given == "" {
+		return nil
+	}
+	if kind, _, err := mime.ParseMediaType(given); err != nil || kind != "application/json" {
+		return refusal(http.StatusUnsupportedMediaType, "unsupported_media_type",
+			"the Content-Type is %q: send JSON with \"Content-Type: application/json\"", clip(given))
+	}
+	return nil
+}
+
+func tooLarge(limit int64) error {
+	return refusal(http.StatusRequestEntityTooLarge, "request_too_large",
+		"the body is larger than %d bytes", limit)
+}
+
+// checkJSON makes sure that body is one JSON value in valid UTF-8, and says
+// where it is not.
+func checkJSON(body []byte) error {
+	if len(body) == 0 {
+		return invalid("the body is empty: send a JSON object")
+	}
+	if !utf8.Valid(body) {
+		at := 0
+		for r, size := utf8.DecodeRune(body); r != utf8.RuneError || size != 1; r, size = utf8.DecodeRune(body[at:]) {
+			at += size
+		}
+		return invalid("the body is not valid UTF-8 at %s", position(body, at))
+	}
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(body, new(anyJSON)); errors.As(err, &syntax) {
+		return invalid("the body is not valid JSON: %s at %s", syntax, position(body, int(syntax.Offset)-1))
+	} else if err != nil {
+		return invalid("the body is not valid JSON: %s", err)
+	}
+	return nil
+}
+
+// anyJSON takes any value and keeps nothing: unmarshalling into it only checks
+// the syntax, of the whole input.
+type anyJSON struct{}
+
+func (*anyJSON) UnmarshalJSON([]byte) error { return nil }
+
+// position tells where a byte of the body is, for people (line and column from
+// 1, columns in bytes) and for programs (offset from 0).
+func position(body []byte, offset int) string {
+	offset = min(max(offset, 0), len(body))
+	line, column := 1, 1
+	for _, c := range body[:offset] {
+		column++
+		if c == '\n' {
+			line, column = line+1, 1
+		}
+	}
+	return fmt.Sprintf("line %d, column %d (offset %d)", line, column, offset)
+}
+
+func invalid(format string, args ...any) error {
+	return inference.Errorf(inference.CodeInvalidRequest, format, args...)
+}

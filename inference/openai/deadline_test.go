@@ -1,0 +1,183 @@
+package openai
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dure/inference"
+)
+
+// pipes is a net.Listener whose connections are pipes, which know deadlines
+// and have no buffer: time is the test's and a reader that stops is noticed at
+// once.
+type pipes struct {
+	conns chan net.Conn
+	once  sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	if conn, ok := <-p.conns; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.conns) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+func (p *pipes) dial() net.Conn {
+	client, server := net.Pipe()
+	p.conns <- server
+	return client
+}
+
+// newPipeWorld serves over pipes inside a synctest bubble, until stop.
+func newPipeWorld(t *testing.T, generate generateFunc) (w *world, dial func() net.Conn, stop func()) {
+	w = newHandler(t, generate)
+	listener := &pipes{conns: make(chan net.Conn)}
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return listener.dial(), nil
+	}}
+	w.url, w.client = "http://localhost", &http.Client{Transport: transport}
+	server := &http.Server{Handler: w.handler}
+	var wg sync.WaitGroup
+	wg.Go(func() { server.Serve(listener) })
+	return w, listener.dial, func() {
+		transport.CloseIdleConnections()
+		server.Close()
+		wg.Wait()
+		time.Sleep(time.Second) // net/http lingers on a connection it closed early; the bubble's clock makes this free
+	}
+}
+
+func post(conn net.Conn, body string, length int) {
+	fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", length, body)
+}
+
+// A client that stops reading is dropped after WriteTimeout, and its
+// generation with it.
+func TestSlowClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan struct{})
+		w, dial, stop := newPipeWorld(t, func(context.Context, *inference.Request) iter.Seq2[inference.Event, error] {
+			return func(yield func(inference.Event, error) bool) {
+				defer close(ended)
+				for ok := yield(started(), nil); ok; {
+					ok = yield(says("x"), nil)
+				}
+			}
+		})
+		defer stop()
+		conn := dial()
+		defer conn.Close()
+		post(conn, helloStream, len(helloStream))
+		reader := bufio.NewReader(conn)
+		for line := ""; !strings.Contains(line, `"content":"x"`); {
+			var err error
+			if line, err = reader.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stopped := time.Now()
+		<-ended
+		<-w.over
+		if waited := time.Since(stopped); waited < WriteTimeout-2*time.Second || waited > WriteTimeout {
+			t.Errorf("dropped after %s", waited)
+		}
+		if got := w.metric("dure_http_slow_clients_total"); got != "1" {
+			t.Errorf("slow clients: %q", got)
+		}
+		if got := w.metric(`dure_requests_cancelled_total{phase="decode"}`); got != "1" {
+			t.Errorf("cancelled: %q", got)
+		}
+	})
+}
+
+// What counts is the time a client takes to read, not how long the model takes:
+// a load, a gap between tokens and a whole answer may each be longer than the
+// deadline, also on a connection that served a request before.
+func TestSlowModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _, stop := newPipeWorld(t, func(ctx context.Context, _ *inference.Request) iter.Seq2[inference.Event, error] {
+			return func(yield func(inference.Event, error) bool) {
+				for _, ev := range []inference.Event{started(), says("a"), says("b"), says("c"), done()} {
+					time.Sleep(2*WriteTimeout + readTimeout)
+					if !yield(ev, ctx.Err()) {
+						return
+					}
+				}
+			}
+		})
+		defer stop()
+		for range 2 {
+			if got := w.chat(helloStream); got.err != nil || !strings.HasSuffix(got.body, "data: [DONE]\n\n") {
+				t.Errorf("%v %s", got.err, got.body)
+			}
+			if got := w.chat(hello); got.err != nil || got.status != 200 {
+				t.Errorf("%v %s", got.err, got.body)
+			}
+		}
+	})
+}
+
+// A body that stays away is refused when its time is over, one that is too
+// large at once.
+func TestBodyThatDoesNotArrive(t *testing.T) {
+	for _, tt := range []struct {
+		length, status int
+		code           string
+		after          time.Duration
+	}{
+		{100, 408, "request_timeout", readTimeout},
+		{maxChatBody + 1, 413, "request_too_large", 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			_, dial, stop := newPipeWorld(t, script(nil))
+			defer stop()
+			conn := dial()
+			defer conn.Close()
+			begin := time.Now()
+			post(conn, "{", tt.length)
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if waited := time.Since(begin); waited != tt.after {
+				t.Errorf("%d: refused after %s", tt.length, waited)
+			}
+			body, _ := io.ReadAll(res.Body)
+			reply{status: res.StatusCode, body: string(body)}.wantError(t, tt.status, kindInvalid, tt.code, "")
+		})
+	}
+}
+
+// A server that closes cancels what runs, and says so to clients that wait.
+func TestCancelWhileClosing(t *testing.T) {
+	for _, body := range []string{hello, helloStream} {
+		closing := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		w := newHandler(t, func(ctx context.Context, _ *inference.Request) iter.Seq2[inference.Event, error] {
+			close(closing)
+			cancel()
+			<-ctx.Done()
+			return script(ctx.Err())(nil, nil)
+		}, func(o *Options) { o.Closing = closing })
+		server := newServer(t, w, ctx)
+		w.url, w.client = server.URL, server.Client()
+		w.chat(body).wantError(t, 503, kindServer, "shutting_down", "", "shutting down")
+	}
+}

@@ -1,0 +1,248 @@
+package openai
+
+import (
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestHost(t *testing.T) {
+	w := newWorld(t, nil, func(o *Options) { o.Hosts = []string{"Box.lan", "10.1.2.3"} })
+	for host, ok := range map[string]bool{
+		"localhost": true, "localhost:8484": true, "LOCALHOST": true, "app.localhost": true, "localhost.": true,
+		"127.0.0.1:1": true, "127.9.9.9": true, "[::1]:80": true, "[::1]": true, "[::ffff:127.0.0.1]": true,
+		"box.lan": true, "BOX.lan:99": true, "10.1.2.3:8484": true,
+		"evil.example": false, "10.1.2.4": false, "localhost.evil.example": false, "notlocalhost": false,
+		"128.0.0.1": false, "box.lan.evil.example": false, "0.0.0.0": false,
+	} {
+		got := w.do("GET", "/v1/models", "", "Host", host)
+		if ok && got.status != 200 {
+			t.Errorf("%s: refused: %s", host, got.body)
+		}
+		if !ok {
+			got.wantError(t, 403, kindInvalid, "host_not_allowed", "", host, "allowed hosts")
+		}
+	}
+	anyHost := newWorld(t, nil, func(o *Options) { o.Hosts = []string{"*"} })
+	if got := anyHost.do("GET", "/v1/models", "", "Host", "evil.example"); got.status != 200 {
+		t.Error(got.body)
+	}
+}
+
+// The address that a connection came in on is a Host that names this server.
+func TestHostIsLocalAddress(t *testing.T) {
+	for local, want := range map[string]bool{
+		"192.168.1.5:8484": true, "192.168.1.6:8484": false, "[fe80::1%eth0]:8484": false,
+	} {
+		r := httptest.NewRequest("GET", "http://192.168.1.5:8484/health", nil)
+		addr, err := net.ResolveTCPAddr("tcp", local)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r = withLocalAddr(r, addr)
+		if err := newDoor(nil, nil).checkHost(r); (err == nil) != want {
+			t.Errorf("%s: %v", local, err)
+		}
+	}
+}
+
+func TestOrigin(t *testing.T) {
+	w := newWorld(t, nil, func(o *Options) { o.Origins = []string{"https://App.example:8443/"} })
+	for origin, ok := range map[string]bool{
+		"": true, "http://localhost:3000": true, "http://127.0.0.1": true, "https://[::1]:9": true, "tauri://localhost": true,
+		"https://app.example:8443": true, w.url: true,
+		"https://app.example": false, "http://app.example:8443": false, "https://evil.example": false, "null": false,
+		"http://localhost.evil.example": false, "file://": false, "http://localhost@evil.example": false,
+	} {
+		var headers []string
+		if origin != "" {
+			headers = []string{"Origin", origin}
+		}
+		got := w.do("GET", "/v1/models", "", headers...)
+		if ok && (got.status != 200 || got.header.Get("Access-Control-Allow-Origin") != origin) {
+			t.Errorf("%q: %d %v", origin, got.status, got.header)
+		}
+		if !ok {
+			got.wantError(t, 403, kindInvalid, "origin_not_allowed", "", origin)
+			if got.header.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("%q may read the refusal", origin)
+			}
+		}
+	}
+	anyOrigin := newWorld(t, nil, func(o *Options) { o.Origins = []string{"*"} })
+	if got := anyOrigin.do("GET", "/v1/models", "", "Origin", "https://evil.example"); got.status != 200 {
+		t.Error(got.body)
+	}
+}
+
+func TestPreflight(t *testing.T) {
+	w := newWorld(t, nil, func(o *Options) { o.APIKeys = []string{"k"} })
+	ask := func(origin, path string) reply {
+		return w.do("OPTIONS", path, "", "Origin", origin, "Access-Control-Request-Method", "POST",
+			"Access-Control-Request-Headers", "authorization, x-stainless-lang")
+	}
+	got := ask("http://localhost:3000", "/v1/chat/completions")
+	if got.status != 204 || got.header.Get("Access-Control-Allow-Origin") != "http://localhost:3000" ||
+		got.header.Get("Access-Control-Allow-Methods") != "POST" ||
+		got.header.Get("Access-Control-Allow-Headers") != "authorization, x-stainless-lang" {
+		t.Errorf("%d %v", got.status, got.header)
+	}
+	ask("http://localhost:3000", "/nope").wantError(t, 404, kindInvalid, "unknown_url", "")
+	if got := ask("https://evil.example", "/v1/chat/completions"); got.status != 403 || got.header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("%d %v", got.status, got.header)
+	}
+}
+
+func TestAPIKeys(t *testing.T) {
+	w := newWorld(t, script(nil, started(), done()), func(o *Options) { o.APIKeys = []string{"first-key", "second-key"} })
+	for header, ok := range map[string]bool{
+		"Bearer first-key": true, "bearer second-key": true, "Bearer  second-key ": true,
+		"": false, "Bearer": false, "Bearer ": false, "Bearer first-ke": false, "Bearer first-key2": false,
+		"Basic first-key": false, "first-key": false,
+	} {
+		for _, path := range []string{"/v1/models", "/metrics", "/nope"} {
+			got := w.do("GET", path, "", "Authorization", header)
+			if ok {
+				if got.status == 401 {
+					t.Errorf("%q on %s: %s", header, path, got.body)
+				}
+				continue
+			}
+			got.wantError(t, 401, kindInvalid, "invalid_api_key", "", "API key")
+			if got.header.Get("WWW-Authenticate") != "Bearer" {
+				t.Error(got.header)
+			}
+		}
+	}
+	if got := w.do("GET", "/health", ""); got.status != 200 {
+		t.Error("health needs a key")
+	}
+	// A key that was configured empty lets nobody in.
+	empty := newWorld(t, nil, func(o *Options) { o.APIKeys = []string{""} })
+	empty.do("GET", "/v1/models", "", "Authorization", "Bearer ").wantError(t, 401, kindInvalid, "invalid_api_key", "", "needs an API key")
+	w.do("POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"very private"}],"user":"private too"}`,
+		"Authorization", "Bearer first-key")
+	for _, secret := range []string{"first-ke", "second-ke", "private"} {
+		if strings.Contains(w.log.String(), secret) {
+			t.Errorf("%q is in the log", secret)
+		}
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	w := newWorld(t, nil)
+	for given, kept := range map[string]bool{
+		"abc": true, "A.b-c_1:2/3": true, strings.Repeat("x", 128): true,
+		"": false, "a b": false, "한글": false, `"`: false, strings.Repeat("x", 129): false,
+	} {
+		got := w.do("GET", "/health", "", "X-Request-Id", given).header.Get("X-Request-Id")
+		if kept != (got == given) || got == "" {
+			t.Errorf("%q became %q", given, got)
+		}
+	}
+	if a, b := requestID(""), requestID(""); a == b {
+		t.Errorf("%s twice", a)
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, path := range []string{"/", "/v1", "/v1/models/", "/v1//models", "/V1/models", "/v1/chat/completions/x"} {
+		w.do("GET", path, "").wantError(t, 404, kindInvalid, "unknown_url", "", path, "POST /v1/chat/completions", "GET /v1/models/{id}")
+	}
+	for _, tt := range []struct{ method, path, allow string }{
+		{"GET", "/v1/chat/completions", "POST"}, {"DELETE", "/v1/models", "GET, HEAD"}, {"PUT", "/v1/models/x", "GET, HEAD"},
+		{"OPTIONS", "/health", "GET, HEAD"},
+	} {
+		got := w.do(tt.method, tt.path, "")
+		got.wantError(t, 405, kindInvalid, "method_not_allowed", "", tt.method, tt.allow)
+		if got.header.Get("Allow") != tt.allow {
+			t.Errorf("%s %s: Allow %q", tt.method, tt.path, got.header.Get("Allow"))
+		}
+	}
+	if got := w.do("HEAD", "/v1/models", ""); got.status != 200 || got.body != "" {
+		t.Errorf("%d %q", got.status, got.body)
+	}
+	for _, route := range Routes() {
+		if route.Doc == "" || (route.Method == "POST") != (route.MaxBody > 0) {
+			t.Errorf("%s %s: doc %q, body %d", route.Method, route.Path, route.Doc, route.MaxBody)
+		}
+	}
+}
+
+func TestModels(t *testing.T) {
+	w := newWorld(t, nil)
+	const small = `{"id":"small","object":"model","created":1700000000,"owned_by":"dure","dure":{"role":"demo","default":true,"loaded":true,"context_tokens":2048}}`
+	const large = `{"id":"org/large","object":"model","created":0,"owned_by":"dure","dure":{"default":false,"loaded":false}}`
+	for path, want := range map[string]string{
+		"/v1/models":             `{"object":"list","data":[` + small + "," + large + `]}`,
+		"/v1/models/small":       small,
+		"/v1/models/org/large":   large,
+		"/v1/models/org%2Flarge": large,
+	} {
+		if got := w.do("GET", path, ""); got.status != 200 || got.body != want+"\n" {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	w.do("GET", "/v1/models/nope", "").wantError(t, 404, kindInvalid, "model_not_found", "model", "small, org/large")
+	w.models.list = nil
+	if got := w.do("GET", "/v1/models", ""); got.body != `{"object":"list","data":[]}`+"\n" {
+		t.Error(got.body)
+	}
+}
+
+func TestLogLineAndMetrics(t *testing.T) {
+	w := newWorld(t, script(nil, started(), says("a"), says("b"), done()))
+	w.do("POST", "/v1/chat/completions", helloStream, "X-Request-Id", "r1")
+	w.do("GET", "/nope?secret=1", "")
+	w.do("GET", "/health", "")
+	lines := w.lines()
+	if len(lines) != 2 {
+		t.Fatalf("%d lines: %v", len(lines), lines)
+	}
+	first := lines[0]
+	for name, want := range map[string]any{
+		"msg": "request", "level": "INFO", "request_id": "r1", "model": "small", "status": 200.0, "stream": true,
+		"prompt_tokens": 7.0, "completion_tokens": 3.0, "cached_tokens": 2.0, "finish": "stop",
+		"method": "POST", "path": "/v1/chat/completions",
+	} {
+		if first[name] != want {
+			t.Errorf("%s is %v, want %v", name, first[name], want)
+		}
+	}
+	if total, ttft := first["ms"].(float64), first["ttft_ms"].(float64); ttft <= 0 || total < ttft {
+		t.Errorf("ms %v, ttft_ms %v", total, ttft)
+	}
+	if second := fmt.Sprint(lines[1]); !strings.Contains(second, "unknown_url") || strings.Contains(second, "secret") {
+		t.Error(second)
+	}
+	for line, want := range map[string]string{
+		`dure_http_requests_total{route="/v1/chat/completions",status="200"}`:    "1",
+		`dure_http_requests_total{route="none",status="404"}`:                    "1",
+		`dure_http_failures_total{code="unknown_url",route="none"}`:              "1",
+		`dure_http_request_duration_seconds_count{route="/v1/chat/completions"}`: "1",
+		`dure_time_to_first_token_seconds_count{model="small"}`:                  "1",
+		`dure_inter_token_gap_seconds_count{model="small"}`:                      "1",
+		`dure_prompt_tokens_total{model="small"}`:                                "7",
+		`dure_completion_tokens_total{model="small"}`:                            "3",
+		`dure_requests_cancelled_total{phase="decode"}`:                          "0",
+	} {
+		if got := w.metric(line); got != want {
+			t.Errorf("%s is %q, want %q", line, got, want)
+		}
+	}
+	bare := newWorld(t, nil, func(o *Options) { o.Metrics = nil })
+	bare.do("GET", "/metrics", "").wantError(t, 404, kindInvalid, "unknown_url", "", "no metrics")
+}
+
+// Without deadlines a stuck client would be served for ever, so a wrapper that
+// hides them is an error and not a smaller guarantee.
+func TestWriterWithoutDeadlines(t *testing.T) {
+	rec := httptest.NewRecorder()
+	New(Options{Models: &fakeModels{}}).ServeHTTP(rec, httptest.NewRequest("GET", "http://localhost/health", nil))
+	if rec.Code != 500 || !strings.Contains(rec.Body.String(), "internal_error") {
+		t.Errorf("%d %s", rec.Code, rec.Body)
+	}
+}

@@ -1,0 +1,62 @@
+package openai
+
+import "unicode/utf8"
+
+const hexDigits = "0123456789abcdef"
+
+// appendString appends s as a JSON string, in quotes: byte for byte what
+// encoding/json writes with SetEscapeHTML(false). It is the one encoder on the
+// path of a token, where encoding/json would cost an allocation and reflection
+// per event.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c >= ' ' && c != '"' && c != '\\' {
+				i++
+				continue
+			}
+			dst = append(dst, s[from:i]...)
+			dst = appendControl(dst, c)
+			i++
+			from = i
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			dst = append(append(dst, s[from:i]...), `\ufffd`...)
+			from = i + size
+		case r == '\u2028' || r == '\u2029':
+			// Legal in JSON, but line ends in older JavaScript.
+			dst = append(append(dst, s[from:i]...), `\u202`...)
+			dst = append(dst, hexDigits[r&0xf])
+			from = i + size
+		}
+		i += size
+	}
+	dst = append(dst, s[from:]...)
+	return append(dst, '"')
+}
+
+// appendControl appends the escape of a quote, a backslash or a control
+// character.
+func appendControl(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, `\b`...)
+	case '\f':
+		return append(dst, `\f`...)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
+}

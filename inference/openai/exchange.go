@@ -1,0 +1,256 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// exchange is one request and its answer: the ResponseWriter that handlers
+// write to, and what the metrics and the log line need to know at the end. It
+// belongs to the request's goroutine.
+type exchange struct {
+	http.ResponseWriter
+	h       *handler
+	control *http.ResponseController
+	id      string
+	start   time.Time
+	armed   time.Time // when the write deadline was last moved
+	route   Route
+	status  int        // 0 until the header is written
+	stream  *stream    // set once a stream of events began
+	gen     generation // of the routes that generate
+	failure *failure   // what was sent or would have been
+	gone    bool       // the client left or was dropped
+	cut     bool       // the connection has to be closed
+}
+
+func newExchange(h *handler, w http.ResponseWriter, r *http.Request) *exchange {
+	return &exchange{
+		ResponseWriter: w,
+		h:              h,
+		control:        http.NewResponseController(w),
+		id:             requestID(r.Header.Get("X-Request-Id")),
+		start:          time.Now(),
+	}
+}
+
+// requestID takes over a client's own id if it is a plain short word, which
+// keeps it harmless in logs and headers, and makes one otherwise.
+func requestID(given string) string {
+	const most = 128
+	bad := func(c rune) bool {
+		return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("-_.:/", c))
+	}
+	if given == "" || len(given) > most || strings.ContainsFunc(given, bad) {
+		return "req-" + rand.Text()
+	}
+	return given
+}
+
+// clientError is a failure to read from or write to the client: there is
+// nobody left to tell.
+type clientError struct{ err error }
+
+func (e *clientError) Error() string { return "client: " + e.err.Error() }
+func (e *clientError) Unwrap() error { return e.err }
+
+// Unwrap lets http.ResponseController reach the connection.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// WriteHeader notes the status.
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 {
+		x.status = status
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+func (x *exchange) Write(p []byte) (int, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	return x.ResponseWriter.Write(p)
+}
+
+// rearm is how often the write deadline moves at most: moving it costs more
+// than an event may. A client gets at least WriteTimeout less this much.
+const rearm = time.Second
+
+// arm gives the client another WriteTimeout, from now on.
+func (x *exchange) arm(now time.Time) error {
+	if now.Sub(x.armed) < rearm {
+		return nil
+	}
+	x.armed = now
+	return deadlineError("write", x.control.SetWriteDeadline(now.Add(WriteTimeout)))
+}
+
+// deadlineError tells a connection that is closed from one that cannot have
+// deadlines, which is a mistake in wiring: without them a client that does not
+// read would hold its place for ever.
+func deadlineError(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("set %s deadline: %w", what, err)
+	if errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return &clientError{err}
+}
+
+// send writes p within the time limit.
+func (x *exchange) send(p []byte) error {
+	if err := x.arm(time.Now()); err != nil {
+		return err
+	}
+	if _, err := x.Write(p); err != nil {
+		return &clientError{err}
+	}
+	return nil
+}
+
+// flush hands what was sent to the network.
+func (x *exchange) flush() error {
+	if err := x.control.Flush(); err != nil {
+		return &clientError{err}
+	}
+	return nil
+}
+
+// json answers with one JSON value.
+func (x *exchange) json(status int, v any) error {
+	body, err := appendJSON(nil, v)
+	if err != nil {
+		return err
+	}
+	body = append(body, '\n')
+	x.Header().Set("Content-Type", "application/json")
+	x.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	x.WriteHeader(status)
+	return x.send(body)
+}
+
+// appendJSON appends v without the escapes that only HTML needs.
+func appendJSON(dst []byte, v any) ([]byte, error) {
+	buf := bytes.NewBuffer(dst)
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return dst, fmt.Errorf("encode answer: %w", err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// fail answers with an error, in the form that is still possible.
+func (x *exchange) fail(r *http.Request, err error) {
+	if x.isGone(r, err) {
+		x.gone = true
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			x.h.metrics.slow.Inc()
+		}
+		return
+	}
+	if errors.Is(err, context.Canceled) && x.h.isClosing() {
+		err = errClosing
+	}
+	x.failure = toFailure(err, x.id)
+	switch {
+	case x.stream != nil:
+		err = x.stream.fail(x.failure)
+	case x.status == 0:
+		err = x.sendFailure(x.failure)
+	default: // the whole answer is out; what failed after it is only logged
+		err = nil
+	}
+	x.gone = err != nil
+}
+
+// isGone reports whether err means that nobody waits for an answer. A server
+// that closes cancels requests whose clients do wait, and a refusal of this
+// package may follow a read that timed out, which cancels the request too.
+func (x *exchange) isGone(r *http.Request, err error) bool {
+	var lost *clientError
+	var own *failure
+	return errors.As(err, &lost) ||
+		r.Context().Err() != nil && !errors.As(err, &own) && !x.h.isClosing()
+}
+
+func (x *exchange) sendFailure(f *failure) error {
+	for _, h := range f.headers {
+		x.Header().Set(h[0], h[1])
+	}
+	return x.json(f.status, f.wire())
+}
+
+// finish is deferred around a request: it turns a panic into an answer and
+// counts and logs the request.
+func (x *exchange) finish(r *http.Request) {
+	if crash := recover(); crash != nil {
+		x.crashed(crash)
+	}
+	switch {
+	case x.gone:
+		x.status = statusGone
+	case x.status == 0:
+		x.status = http.StatusOK // net/http sends it for a handler that wrote nothing
+	}
+	elapsed := time.Since(x.start)
+	x.h.metrics.observe(x, elapsed)
+	x.log(r, elapsed)
+	if x.cut {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// crashed handles a panic of a handler. Where part of an answer is out, cutting
+// the connection is the only way to keep the client from taking it for the
+// whole.
+func (x *exchange) crashed(crash any) {
+	if crash == http.ErrAbortHandler {
+		x.gone, x.cut = true, true
+		return
+	}
+	x.failure = toFailure(fmt.Errorf("panic: %v\n%s", crash, debug.Stack()), x.id)
+	if x.status != 0 {
+		x.cut = true
+		return
+	}
+	x.gone = x.sendFailure(x.failure) != nil
+}
+
+func (x *exchange) log(r *http.Request, elapsed time.Duration) {
+	level := slog.LevelInfo
+	if x.route.Quiet {
+		level = slog.LevelDebug
+	}
+	attrs := []slog.Attr{
+		slog.String("request_id", x.id),
+		slog.String("method", clip(r.Method)),
+		slog.String("path", clip(r.URL.Path)),
+		slog.Int("status", x.status),
+		slog.Float64("ms", ms(elapsed)),
+	}
+	attrs = x.gen.attrs(attrs)
+	if f := x.failure; f != nil {
+		attrs = append(attrs, slog.String("code", f.code))
+		if f.cause != nil {
+			level = slog.LevelError
+			attrs = append(attrs, slog.String("err", f.cause.Error()))
+		}
+	}
+	x.h.log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,158 @@
+package openai
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"dure/inference"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Models is what this surface needs of whoever keeps the models.
+// It is safe for concurrent use.
+type Models interface {
+	// List returns the catalogue, in its order. The result is not changed.
+	List() []Listing
+	// Open returns the named model, ready to generate, and the function that
+	// gives it back, which is called exactly once. It starts a load or joins
+	// one that is under way and returns early when ctx ends. The name is one
+	// that List returned.
+	Open(ctx context.Context, name string) (inference.Model, func(), error)
+}
+
+// Listing is one entry of the catalogue.
+type Listing struct {
+	Name    string
+	Created time.Time // zero when unknown
+	OwnedBy string
+	Role    string // what the catalogue says the model is for
+	Default bool   // answers requests that name no model
+	Loaded  bool
+	Context int // largest prompt plus completion, in tokens; 0 when unknown
+	// Params apply where a request leaves a field out. Seed 0 means a new
+	// random seed for each request.
+	Params inference.Params
+}
+
+// Options of New. Models is required.
+type Options struct {
+	Models Models
+	// Log receives one line per request; nil discards them.
+	Log *slog.Logger
+	// Registry receives the metrics; nil keeps them unseen.
+	Registry prometheus.Registerer
+	// Metrics answers GET /metrics; nil answers 404.
+	Metrics http.Handler
+	// Version is the build and engine version: system_fingerprint in answers.
+	Version string
+	// Hosts are names and addresses that a Host header may carry besides
+	// loopback ones and the address a connection came in on; "*" allows all.
+	Hosts []string
+	// Origins ("https://example.org:8443") are those that pages in a browser
+	// may call from besides loopback and the server's own; "*" allows all.
+	Origins []string
+	// APIKeys, when there are any, are required as "Authorization: Bearer KEY"
+	// on every route that is not open.
+	APIKeys []string
+	// Closing is closed when the server stops taking requests: /health turns
+	// 503 and new generations are refused. Nil means never.
+	Closing <-chan struct{}
+}
+
+// WriteTimeout is how long a client may take to read one event or answer
+// before it counts as stuck and its generation is cancelled.
+const WriteTimeout = 30 * time.Second
+
+// readTimeout is how long a client may take to send its body.
+const readTimeout = 60 * time.Second
+
+type handler struct {
+	models      Models
+	log         *slog.Logger
+	metrics     *metrics
+	metricsPage http.Handler
+	version     string
+	door        door
+	keys        [][sha256.Size]byte
+	closing     <-chan struct{}
+}
+
+// New returns the handler for all routes of [Routes]. It panics when Registry
+// already holds its metrics, which is a mistake in wiring.
+//
+// The http.Server around it should set ReadHeaderTimeout and IdleTimeout and
+// leave WriteTimeout at 0: deadlines for bodies and answers are set here.
+func New(o Options) http.Handler {
+	h := &handler{
+		models:      o.Models,
+		log:         o.Log,
+		metrics:     newMetrics(o.Registry),
+		metricsPage: o.Metrics,
+		version:     o.Version,
+		door:        newDoor(o.Hosts, o.Origins),
+		closing:     o.Closing,
+	}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	for _, key := range o.APIKeys {
+		h.keys = append(h.keys, sha256.Sum256([]byte(key)))
+	}
+	return h
+}
+
+// ServeHTTP runs one request: checks at the door, route, handler, then the
+// error answer, the metrics and the log line.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := newExchange(h, w, r)
+	h.metrics.inFlight.Inc()
+	defer h.metrics.inFlight.Dec()
+	defer x.finish(r)
+	x.Header().Set("X-Request-Id", x.id)
+	x.Header().Set("X-Content-Type-Options", "nosniff")
+	err := x.arm(x.start)
+	if err == nil {
+		err = h.serve(x, r)
+	}
+	if err != nil {
+		x.fail(r, err)
+	}
+}
+
+func (h *handler) serve(x *exchange, r *http.Request) error {
+	if err := h.door.checkHost(r); err != nil {
+		return err
+	}
+	if err := h.door.checkOrigin(x, r); err != nil {
+		return err
+	}
+	if isPreflight(r) {
+		return h.preflight(x, r)
+	}
+	route, err := findRoute(r)
+	if err == nil {
+		x.route = route
+	}
+	if !route.Open {
+		if err := h.checkKey(r); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return route.handle(h, x, r)
+}
+
+func (h *handler) isClosing() bool {
+	select {
+	case <-h.closing:
+		return true
+	default:
+		return false
+	}
+}

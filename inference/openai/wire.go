@@ -1,0 +1,119 @@
+package openai
+
+import "dure/inference"
+
+// The JSON shapes of answers, with the members in OpenAI's order. Members that
+// OpenAI does not have are "dure" and "warnings".
+
+type errorBody struct {
+	Error errorObject `json:"error"`
+}
+
+type errorObject struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    string  `json:"code"`
+}
+
+type modelList struct {
+	Object string        `json:"object"` // "list"
+	Data   []modelObject `json:"data"`
+}
+
+type modelObject struct {
+	ID      string    `json:"id"`
+	Object  string    `json:"object"` // "model"
+	Created int64     `json:"created"`
+	OwnedBy string    `json:"owned_by"`
+	Dure    modelDure `json:"dure"`
+}
+
+type modelDure struct {
+	Role    string `json:"role,omitempty"`
+	Default bool   `json:"default"`
+	Loaded  bool   `json:"loaded"`
+	Context int    `json:"context_tokens,omitempty"`
+}
+
+// completion is the whole answer to a chat request.
+type completion struct {
+	head
+	Choices  []choice `json:"choices"`
+	Usage    *usage   `json:"usage"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// head opens a completion and every chunk of one.
+type head struct {
+	ID          string `json:"id"`
+	Object      string `json:"object"`
+	Created     int64  `json:"created"`
+	Model       string `json:"model"`
+	Fingerprint string `json:"system_fingerprint"`
+}
+
+type choice struct {
+	Index    int                    `json:"index"`
+	Message  answerMessage          `json:"message"`
+	Logprobs *struct{}              `json:"logprobs"`
+	Finish   inference.FinishReason `json:"finish_reason"`
+}
+
+type answerMessage struct {
+	Role    string  `json:"role"`
+	Content string  `json:"content"`
+	Refusal *string `json:"refusal"`
+}
+
+// chunk is one event of a streamed answer. Usage is absent unless the client
+// asked for it; then it is null in all chunks but the last.
+type chunk struct {
+	head
+	Choices  []chunkChoice `json:"choices"`
+	Usage    **usage       `json:"usage,omitempty"`
+	Warnings []string      `json:"warnings,omitempty"`
+}
+
+type chunkChoice struct {
+	Index    int                     `json:"index"`
+	Delta    delta                   `json:"delta"`
+	Logprobs *struct{}               `json:"logprobs"`
+	Finish   *inference.FinishReason `json:"finish_reason"`
+}
+
+type delta struct {
+	Role    string  `json:"role,omitempty"`
+	Content *string `json:"content,omitempty"`
+}
+
+type usage struct {
+	Prompt     int           `json:"prompt_tokens"`
+	Completion int           `json:"completion_tokens"`
+	Total      int           `json:"total_tokens"`
+	Details    promptDetails `json:"prompt_tokens_details"`
+	Dure       usageDure     `json:"dure"`
+}
+
+type promptDetails struct {
+	Cached int `json:"cached_tokens"`
+}
+
+// usageDure tells where the time of a request went, in milliseconds, and the
+// seed that was used.
+type usageDure struct {
+	QueueMS   float64 `json:"queue_ms"`
+	PrefillMS float64 `json:"prefill_ms"`
+	DecodeMS  float64 `json:"decode_ms"`
+	Seed      uint64  `json:"seed"`
+}
+
+func wireUsage(u inference.Usage, seed uint64) *usage {
+	return &usage{
+		Prompt:     u.PromptTokens,
+		Completion: u.CompletionTokens,
+		Total:      u.PromptTokens + u.CompletionTokens,
+		Details:    promptDetails{Cached: u.CachedTokens},
+		Dure:       usageDure{QueueMS: u.QueueMS, PrefillMS: u.PrefillMS, DecodeMS: u.DecodeMS, Seed: seed},
+	}
+}
