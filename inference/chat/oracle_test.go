@@ -11,12 +11,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var (
 	templatesDir = flag.String("templates", "", "directory of chat templates (*.jinja) to compare")
 	python       = flag.String("python", "python3", "Python with jinja2")
-	update       = flag.Bool("update", false, "write Python's results to "+languagePath)
+	update       = flag.Bool("update", false, "write Python's results to the files in testdata")
 )
 
 // TestTemplatesRenderAsInPython renders every template with every conversation
@@ -56,23 +58,6 @@ func TestTemplatesRenderAsInPython(t *testing.T) {
 		t.Logf("%s: %d of %d differ", file, n, len(conversations))
 	}
 	t.Logf("%d templates x %d conversations: %d of %d equal", len(files), len(conversations), len(cases)-total, len(cases))
-}
-
-type conversation struct {
-	Name      string          `json:"name"`
-	Variables json.RawMessage `json:"variables"`
-}
-
-func readConversations(t *testing.T) []conversation {
-	data, err := os.ReadFile("testdata/conversations.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []conversation
-	if err := json.Unmarshal(data, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 type oracleCase struct {
@@ -158,17 +143,49 @@ func TestLanguageFileHoldsPythonsResults(t *testing.T) {
 		}
 		c.Text, c.Refused = r.Text, r.Refused
 	}
-	if !*update {
+	if *update {
+		writeJSON(t, languagePath, file)
+	}
+}
+
+// TestRenderedFileHoldsPythonsResults renders the templates of testdata with
+// the conversations in Python again. With -update it writes the results.
+func TestRenderedFileHoldsPythonsResults(t *testing.T) {
+	conversations := readConversations(t)
+	var cases []oracleCase
+	names := ownTemplates(t)
+	for _, name := range names {
+		source := readFile(t, name)
+		for _, c := range conversations {
+			cases = append(cases, oracleCase{name, c.Name, source, c.Variables})
+		}
+	}
+	python := map[string]map[string]rendering{}
+	for i, r := range askPython(t, cases) {
+		c := cases[i]
+		if python[c.file] == nil {
+			python[c.file] = map[string]rendering{}
+		}
+		python[c.file][c.conversation] = rendering{r.Text, r.Refused}
+	}
+	if *update {
+		writeJSON(t, renderedPath, python)
 		return
 	}
+	if diff := cmp.Diff(python, readRendered(t)); diff != "" {
+		t.Errorf("%s is not what Python gives (-Python +file):\n%s", renderedPath, diff)
+	}
+}
+
+func writeJSON(t *testing.T, path string, v any) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	if err := e.Encode(file); err != nil {
+	if err := e.Encode(v); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(languagePath, out.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -146,6 +146,8 @@ func TestStop(t *testing.T) {
 		{"안녕 세상", []string{"세"}, "안녕 ", "세"},
 		{"안녕 \xEC\x84", []string{"세"}, "안녕 \uFFFD", ""},
 		{"stop", []string{"stop"}, "", "stop"},
+		{"aabaaabaaac", []string{"aabaaac"}, "aaba", "aabaaac"}, // a border within a border
+		{"ababacababab", []string{"ababab"}, "ababac", "ababab"},
 		{"x\xE2\x82A", []string{"\uFFFDA"}, "x", "\uFFFDA"},
 		{"x\xE2\x82A", []string{"\uFFFD"}, "x", "\uFFFD"},
 	} {
@@ -189,12 +191,14 @@ func TestNewStreamRefusesUselessStopStrings(t *testing.T) {
 
 func TestAnyCutGivesTheSameText(t *testing.T) {
 	// A small alphabet, so that stop strings occur and nearly occur.
-	fragment := rapid.SampledFrom([]string{"a", "b", "aa", "ab", "é", "가", "😀", "\xE2", "\x82", "\xF0\x9F", "\xFF", "\xED\xA0"})
+	fragment := rapid.SampledFrom([]string{"a", "b", "aa", "ab", "é", "가", "😀", "\u07FF", "\uFFFF", "\U0010FFFF", "\xE2", "\x82", "\xF0\x9F", "\xFF", "\xED\xA0"})
 	rapid.Check(t, func(t *rapid.T) {
 		answer := []byte(strings.Join(rapid.SliceOfN(fragment, 0, 40).Draw(t, "answer"), ""))
-		valid := rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "é", "가", "😀", "\uFFFD"}), 1, 5),
-			func(x []string) string { return strings.Join(x, "") })
-		stop := rapid.SliceOfN(valid, 0, 4).Draw(t, "stop")
+		valid := func(letters ...string) *rapid.Generator[string] {
+			return rapid.Map(rapid.SliceOfN(rapid.SampledFrom(letters), 1, 8), func(x []string) string { return strings.Join(x, "") })
+		}
+		// Two letters make strings whose ends are beginnings.
+		stop := rapid.SliceOfN(rapid.OneOf(valid("a", "b"), valid("a", "é", "가", "😀", "\uFFFD")), 0, 4).Draw(t, "stop")
 		want, wantMatched := expect(answer, stop)
 
 		var pieces [][]byte

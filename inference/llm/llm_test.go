@@ -20,7 +20,7 @@ import (
 // start serves a model file with a configuration that suits small tests.
 func start(t *testing.T, path string, change func(*llm.Config)) *llm.LLM {
 	t.Helper()
-	cfg := llm.Config{Name: "test", Context: 512, Sequences: 2, Queue: 2, Threads: 2, FlashAttention: engine.FlashOff}
+	cfg := llm.Config{Name: "test", Context: 512, Sequences: 2, Queue: 2, Threads: 1, FlashAttention: engine.FlashOff}
 	if change != nil {
 		change(&cfg)
 	}

@@ -233,20 +233,16 @@ func TestSurvivorsAreTheReferences(t *testing.T) {
 
 // nearBoundary reports whether rounding alone decides between n survivors and
 // the reference's: equal logits make cumulated probabilities such as exactly
-// one half, and the two sides sum them in different orders.
+// one half, and the two sides sum them in different orders. Then n lies between
+// what slightly stricter and slightly laxer bounds leave.
 func nearBoundary(row []float32, p inference.Params, n int) bool {
-	for _, nudge := range []float32{1 - 1e-6, 1 + 1e-6} {
+	nudged := func(nudge float32) int {
 		q := p
-		q.TopP *= nudge
-		if len(reference(row, q)) == n {
-			return true
-		}
-		q.MinP *= nudge
-		if len(reference(row, q)) == n {
-			return true
-		}
+		q.TopP *= 1 + nudge
+		q.MinP *= 1 - nudge
+		return len(reference(row, q))
 	}
-	return false
+	return nudged(-1e-6) <= n && n <= nudged(1e-6)
 }
 
 // TestDrawsFollowTheDistribution is a chi-square test with fixed seeds: it is

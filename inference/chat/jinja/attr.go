@@ -51,15 +51,15 @@ func (m *machine) item(v, key Value) (Value, error) {
 	if u, ok := v.(*undefined); ok {
 		return nil, u.fail()
 	}
+	if s, ok := key.(*slice); ok {
+		return m.slice(v, s)
+	}
 	x, ok, err := m.getitem(v, key)
 	if ok || err != nil {
 		return x, err
 	}
 	name, ok := str(key)
 	if !ok {
-		if _, ok := key.(*slice); ok {
-			return &undefined{typeName(v) + " object cannot be sliced so"}, nil
-		}
 		text, err := m.repr(key)
 		return &undefined{typeName(v) + " object has no element " + text}, err
 	}
@@ -84,9 +84,6 @@ func (m *machine) getitem(v, key Value) (Value, bool, error) {
 			return d.entries[i].value, true, nil
 		}
 		return nil, false, nil
-	}
-	if s, ok := key.(*slice); ok {
-		return m.slice(v, s)
 	}
 	i, _, isInt, ok := numeric(key)
 	if !ok || !isInt {

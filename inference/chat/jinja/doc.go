@@ -22,8 +22,12 @@
 // The package is pure: no goroutine, no I/O, no clock. A compiled Template may
 // be rendered by many goroutines at a time. Only package chat uses it.
 //
-// Known differences from Python, all of them refusals: integers beyond 64 bits
-// can be printed but not calculated with; the filters random, urlize, xmlattr,
-// striptags, wordwrap, filesizeformat, forceescape and pprint and the tags
-// include, import, from, extends, block, autoescape and trans are refused.
+// Known differences from Python. Refused here: calculating with integers beyond
+// 64 bits; printing functions and generators, which print an address there;
+// \N{...} in strings; lipsum(); int of digits other than 0 to 9; find and index
+// with a start; sort by several attributes; parts of values in str.format; the
+// filters random, urlize, xmlattr, striptags, wordwrap, filesizeformat,
+// forceescape and pprint; the tags include, import, from, extends, block,
+// autoescape and trans. Different: the last digit of some powers of floats, and
+// capitals of rare letters that become several (Greek with iota below).
 package jinja

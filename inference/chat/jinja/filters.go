@@ -46,7 +46,7 @@ func init() { // not a literal: map, select and sort lead back here
 		"dictsort": filterDictSort,
 		"batch":    filterBatch,
 		"slice":    filterSlice,
-		// with a key or a test: filters_select.go
+		// with a test: filters_select.go; with a key: filters_key.go
 		"map":        filterMap,
 		"select":     selecting("select", false, true),
 		"reject":     selecting("reject", false, false),

@@ -155,6 +155,10 @@ func (l *lexer) finish(n int) {
 }
 
 func (l *lexer) comment(begin int) error {
+	if l.pos+begin == len(l.src) { // Python takes this as closed
+		l.advance(begin)
+		return nil
+	}
 	for i := l.pos + begin; i < len(l.src); i++ {
 		if n := end(l.src[i:], "#}"); n > 0 {
 			l.advance(i - l.pos)
@@ -190,6 +194,9 @@ func bareTag(s, name string, trim bool) int {
 
 func (l *lexer) raw(begin int) error {
 	l.finish(begin)
+	if l.pos == len(l.src) { // Python takes this as closed
+		return nil
+	}
 	for i := l.pos; i < len(l.src); i++ {
 		if !strings.HasPrefix(l.src[i:], "{%") {
 			continue
@@ -286,6 +293,11 @@ func (l *lexer) token(s string) (int, error) {
 }
 
 // isSpace is Python's idea of whitespace.
-func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+func isSpace(r rune) bool {
+	if r < 0x80 {
+		return r == ' ' || r >= '\t' && r <= '\r' || r >= 0x1c && r <= 0x1f
+	}
+	return unicode.IsSpace(r)
+}
 
 func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) }

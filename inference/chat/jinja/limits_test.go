@@ -121,22 +121,6 @@ func TestHostileTemplatesEnd(t *testing.T) {
 	}
 }
 
-// The same templates must end under the limits of the product, too.
-func TestHostileTemplatesEndUnderTheDefaultLimits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some 30 seconds")
-	}
-	for name, source := range hostile {
-		compiled, err := Compile(source)
-		if err == nil {
-			_, err = compiled.Render(nil, DefaultLimits())
-		}
-		if !errors.Is(err, ErrLimit) {
-			t.Errorf("%s ends with %v, want a limit", name, err)
-		}
-	}
-}
-
 func TestEachLimitIsExact(t *testing.T) {
 	enough := Limits{Output: 10, Memory: 1000, Steps: 100, Depth: 20}
 	render := func(source string, l Limits) error {

@@ -17,7 +17,7 @@ func limitError(what string, limit int) error {
 }
 
 // work counts n bytes that are looked at.
-func (m *machine) work(n int) error { return m.step(n / 64) }
+func (m *machine) work(n int) error { return m.step(n / 16) }
 
 func (m *machine) step(n int) error {
 	// Compared before the sum, so that no n can overflow it.

@@ -228,7 +228,7 @@ func (p *parser) forStatement(line int) (stmt, error) {
 	if !p.skipName("in") {
 		return nil, p.unexpected(p.peek(), "in")
 	}
-	if s.iter, err = p.tuple(false, "recursive"); err != nil {
+	if s.iter, err = p.tuple(false); err != nil {
 		return nil, err
 	}
 	if p.skipName("if") {

@@ -128,7 +128,7 @@ func (p *parser) target(namespace bool) (target, error) {
 	var items []target
 	tuple := false
 	for {
-		if len(items) > 0 && (p.is(tokBlockEnd) || p.is(")") || p.is("=") || p.isName("in")) {
+		if len(items) > 0 && (p.is(tokBlockEnd) || p.is(")")) {
 			break // a trailing comma
 		}
 		t, err := p.oneTarget(namespace)

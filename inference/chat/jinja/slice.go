@@ -21,8 +21,8 @@ func (x *sliceExpr) eval(f *frame) (Value, error) {
 	return s, nil
 }
 
-// slice is Python's v[start:stop:step]; not ok where Python raises TypeError.
-func (m *machine) slice(v Value, s *slice) (Value, bool, error) {
+// slice is Python's v[start:stop:step].
+func (m *machine) slice(v Value, s *slice) (Value, error) {
 	text, isString := str(v)
 	var items []Value
 	var n int64
@@ -35,61 +35,60 @@ func (m *machine) slice(v Value, s *slice) (Value, bool, error) {
 		n = v.n
 	default:
 		if !isString {
-			return nil, false, nil
+			return nil, fail("'%s' object cannot be sliced", typeName(v))
 		}
 	}
 	var characters []rune
 	if isString {
 		if err := m.alloc(4 * len(text)); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		characters = []rune(text)
 		n = int64(len(characters))
 	}
-	start, stop, step, ok, err := s.resolve(n)
-	if !ok || err != nil {
-		return nil, false, err
+	start, stop, step, err := s.resolve(n)
+	if err != nil {
+		return nil, err
 	}
 	count := steps(start, stop, step)
 	if err := m.allocItems(int(count)); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if isString {
 		out := make([]rune, count)
 		for i := range out {
 			out[i] = characters[start+int64(i)*step]
 		}
-		return string(out), true, nil
+		return string(out), nil
 	}
 	if r, ok := v.(*interval); ok {
-		return &interval{r.at(start), r.at(stop), r.step * step, count}, true, nil
+		return &interval{r.at(start), r.at(stop), r.step * step, count}, nil
 	}
 	out := make([]Value, count)
 	for i := range out {
 		out[i] = items[start+int64(i)*step]
 	}
 	if _, ok := v.(*Tuple); ok {
-		return &Tuple{items: out}, true, nil
+		return &Tuple{items: out}, nil
 	}
-	return &List{out}, true, nil
+	return &List{out}, nil
 }
 
 // resolve makes the bounds of a slice of n items concrete, as Python's
 // slice.indices does.
-func (s *slice) resolve(n int64) (start, stop, step int64, ok bool, err error) {
+func (s *slice) resolve(n int64) (start, stop, step int64, err error) {
 	part := func(v Value, otherwise int64) int64 {
 		if v == nil {
 			return otherwise
 		}
 		i, _, isInt, number := numeric(v)
 		if !number || !isInt {
-			ok = false
+			err = fail("slice indices must be integers or None, not %s", typeName(v))
 		}
 		return i
 	}
-	ok = true
-	if step = part(s.step, 1); step == 0 {
-		return 0, 0, 0, false, fail("slice step cannot be zero")
+	if step = part(s.step, 1); step == 0 && err == nil {
+		err = fail("slice step cannot be zero")
 	}
 	// A step beyond the length takes one item, like the length itself, and
 	// cannot overflow.
@@ -100,7 +99,7 @@ func (s *slice) resolve(n int64) (start, stop, step int64, ok bool, err error) {
 		low, high = -1, n-1
 		first, last = high, low
 	}
-	clamp := func(v Value, otherwise int64) int64 {
+	bound := func(v Value, otherwise int64) int64 {
 		if v == nil {
 			return otherwise
 		}
@@ -110,8 +109,8 @@ func (s *slice) resolve(n int64) (start, stop, step int64, ok bool, err error) {
 		}
 		return min(max(i, low), high)
 	}
-	start, stop = clamp(s.start, first), clamp(s.stop, last)
-	return start, stop, step, ok, nil
+	start, stop = bound(s.start, first), bound(s.stop, last)
+	return start, stop, step, err
 }
 
 // steps is the number of members of a range.

@@ -155,7 +155,7 @@ func stripped(m *machine, s string, chars Value, trim func(string, func(rune) bo
 	if err != nil {
 		return nil, err
 	}
-	if err := m.step(len(set)/8 + len(s)*min(len(set), 64)/64); err != nil {
+	if err := m.work(len(set) + len(s)*min(len(set), 64)); err != nil {
 		return nil, err
 	}
 	return trim(s, func(r rune) bool { return strings.ContainsRune(set, r) }), nil
@@ -209,7 +209,7 @@ func substring(m *machine, name, s string, start, end Value) (string, error) {
 			*p.to = i
 		}
 	}
-	v, _, err := m.slice(s, cut)
+	v, err := m.slice(s, cut)
 	part, _ := str(v)
 	return part, err
 }

@@ -15,7 +15,7 @@ type Limits struct {
 	Memory int
 	// Steps is the number of nodes of the template that may be evaluated. Work
 	// that is not constant, such as comparing long strings, counts as a step
-	// for every 64 bytes.
+	// for every 16 bytes.
 	Steps int
 	// Depth is how deep evaluations may be nested: macros that call themselves,
 	// loops in loops, operators in operators.

@@ -11,23 +11,45 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"dure/gguf/synth"
+	"dure/inference/catalog"
 	"dure/inference/engine"
+	"dure/inference/library"
 )
 
-// Dir is the folder of the shared libraries under test.
+// Home is the folder with engine and models: DURE_HOME, or ~/.dure.
+func Home(t testing.TB) string {
+	t.Helper()
+	if home := os.Getenv("DURE_HOME"); home != "" {
+		return home
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(user, ".dure")
+}
+
+// Dir is the folder of the shared libraries under test: DURE_ENGINE_DIR, or the
+// installed CPU variant.
 func Dir(t testing.TB) string {
 	t.Helper()
-	return os.Getenv("DURE_ENGINE_DIR")
+	if dir := os.Getenv("DURE_ENGINE_DIR"); dir != "" {
+		return dir
+	}
+	set, err := library.Open(Home(t), library.CPU)
+	if err != nil {
+		t.Fatalf("the engine is not installed: %v; run `make test`, which installs it", err)
+	}
+	return set.Lib()
 }
 
 // Library opens the shared libraries under test.
 func Library(t testing.TB) *engine.Library {
 	t.Helper()
-	lib, err := engine.Open(Dir(t), slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+	lib, err := engine.Open(Dir(t), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +57,7 @@ func Library(t testing.TB) *engine.Library {
 }
 
 // Llama writes the tiny synthetic llama of this configuration and returns its
-// path. The file is made once per process.
+// path.
 func Llama(t testing.TB, cfg synth.Config) string {
 	t.Helper()
 	var buf bytes.Buffer
@@ -49,15 +71,41 @@ func Llama(t testing.TB, cfg synth.Config) string {
 	return path
 }
 
-var demo struct {
-	sync.Mutex
-	path string
-}
-
-// DemoModel is the path of the real demo model.
+// DemoModel is the path of the real demo model, the catalogue's default.
 func DemoModel(t testing.TB) string {
 	t.Helper()
-	return os.Getenv("DURE_DEMO_MODEL")
+	cat, err := catalog.Load(filepath.Join(moduleRoot(t), "models.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := cat.Resolve("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, ok := catalog.Local(Home(t), entry)
+	if !ok {
+		t.Fatalf("model %s is not on this machine; run `make test`, which pulls it", entry.Name)
+	}
+	return path
+}
+
+// moduleRoot is the folder of go.mod: tests run in their package's folder.
+func moduleRoot(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("no go.mod above the test's folder")
+		}
+		dir = parent
+	}
 }
 
 // Load loads a model file and closes it with the test.

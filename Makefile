@@ -1,0 +1,64 @@
+# dure: `make run` serves a model, `make test` proves it. `make help` lists more.
+SHELL := /bin/bash -o pipefail
+.DEFAULT_GOAL := help
+
+DURE_HOME ?= $(HOME)/.dure
+export DURE_HOME
+# The binary needs no C compiler. The race detector does: without one the tests
+# run without it, and say so.
+CC_FOUND := $(shell command -v gcc || command -v clang || command -v cc)
+RACE := $(if $(CC_FOUND),-race,)
+BACKEND ?= cpu
+PAIRS ?= 15
+FUZZTIME ?= 60s
+CLIENTS := $(DURE_HOME)/clients
+
+.PHONY: help build run engine-source clients test test-long bench fuzz check clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
+
+build: ## build bin/dure
+	CGO_ENABLED=0 go build -o bin/dure ./cmd/dure
+
+run: build ## fetch engine and demo model, then serve them (ENGINE=cpu|vulkan|cuda|source)
+	@bin/dure engine install
+	@bin/dure pull
+	@exec bin/dure serve
+
+engine-source: build ## build engine and peer tools from source (BACKEND=cpu|hip|cuda|vulkan)
+	@bin/dure engine build --backend $(BACKEND)
+
+clients: ## fetch the stock OpenAI clients that the tests use
+	@mkdir -p $(CLIENTS)
+	@test -e $(CLIENTS)/python-3.57.0 || (python3 -m pip install -q --target $(CLIENTS)/python openai==3.57.0 && touch $(CLIENTS)/python-3.57.0)
+	@test -e $(CLIENTS)/npm-6.49.0 || (npm install --silent --no-save --prefix $(CLIENTS)/npm openai@6.49.0 && touch $(CLIENTS)/npm-6.49.0)
+
+test: build check clients ## everything that must hold: unit, race, end to end with real models
+	@bin/dure engine install cpu
+	@bin/dure pull smollm2-135m
+	@test -n "$(RACE)" || echo "SKIPPED the race detector: it needs a C compiler"
+	go build $(RACE) ./...
+	go test -json $(RACE) -p 1 -timeout 20m ./... | python3 .ci/testsum.py
+
+test-long: test ## longer oracles and every fuzz target for FUZZTIME each
+	@$(MAKE) fuzz
+
+fuzz: ## run every fuzz target for FUZZTIME
+	@for p in $$(go list ./...); do \
+	  for f in $$(go test -list '^Fuzz' $$p | grep ^Fuzz); do \
+	    echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	  done; \
+	done
+
+bench: build engine-source ## measure beside llama-bench and llama-batched-bench (PAIRS=15)
+	@bin/dure engine install cpu
+	@bin/dure pull smollm2-135m
+	ENGINE=cpu bin/dure bench engine smollm2-135m --pairs $(PAIRS)
+
+check: ## formatting and vet
+	@test -z "$$(gofmt -l .)" || (echo "not gofmt-ed:"; gofmt -l .; exit 1)
+	go vet ./...
+
+clean: ## remove what was built here (DURE_HOME stays)
+	rm -rf bin

@@ -1,0 +1,164 @@
+package dure_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pkg is what `go list -json` says of a package.
+type pkg struct {
+	ImportPath string
+	Name       string
+	Doc        string
+	Dir        string
+	Imports    []string
+	GoFiles    []string
+	Standard   bool
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json", "./...")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []pkg
+	dec := json.NewDecoder(bytes.NewReader(out))
+	for {
+		var p pkg
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// within reports whether path is the package root or below it.
+func within(path, root string) bool { return path == root || strings.HasPrefix(path, root+"/") }
+
+// A ban says that packages below From must not import packages below To.
+var bans = []struct {
+	From, To string
+	Except   []string // importers that may
+	Why      string
+}{
+	{"dure/inference", "dure/runtime", nil, "the server must be usable, and understandable, without the swarm"},
+	{"dure/inference", "dure/audio", nil, "voice is a client of inference, not a part of it"},
+	{"dure/runtime", "dure/audio", nil, "the swarm and voice meet only in cmd"},
+	{"dure/audio", "dure/runtime", nil, "the swarm and voice meet only in cmd"},
+	{"dure/runtime", "dure/inference/", nil, "the swarm knows models only by the vocabulary, so that remote ones serve as well"},
+	{"dure/audio", "dure/inference/", []string{"dure/audio/haru"}, "voice knows models only by the vocabulary"},
+	{"dure/gguf", "dure/inference", nil, "the file format is a leaf"},
+	{"dure/gguf", "dure/kvcache", nil, "the file format is a leaf"},
+	{"dure/kvcache", "dure/inference", nil, "the cache counts tokens and knows no engine"},
+	{"dure", "github.com/hybridgroup/yzma", []string{"dure/inference/engine"}, "one package owns the C boundary and its traps"},
+	{"dure", "github.com/ebitengine/purego", []string{"dure/inference/engine", "dure/inference/ggml"}, "one package owns the C boundary and its traps"},
+	{"dure", "github.com/spf13/cobra", []string{"dure/cmd/dure"}, "the command line is cmd's"},
+	{"dure/inference/openai", "dure/inference/llm", nil, "a surface decodes, calls, encodes; it knows the vocabulary only"},
+	{"dure/inference/openai", "dure/inference/pool", nil, "a surface decodes, calls, encodes; it knows the vocabulary only"},
+	{"dure/inference/pool", "dure/inference/runner", nil, "the pool is told how to start a runner, so that it is tested without processes"},
+}
+
+// pure packages import nothing that acts: no engine, process, network or clock.
+var pure = map[string][]string{
+	"dure/inference":        {"dure/"},
+	"dure/inference/sched":  {"dure/", "os", "net", "time", "context", "sync"},
+	"dure/inference/chat":   {"dure/inference/engine", "dure/inference/llm", "os", "net", "sync"},
+	"dure/inference/sample": {"dure/inference/engine", "os", "net", "time", "sync"},
+}
+
+func TestImports(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			for _, b := range bans {
+				to := strings.TrimSuffix(b.To, "/")
+				hit := within(imported, to) && (to == b.To || imported != to)
+				if within(p.ImportPath, b.From) && hit && !slices.Contains(b.Except, p.ImportPath) {
+					t.Errorf("%s imports %s: %s", p.ImportPath, imported, b.Why)
+				}
+			}
+			for _, forbidden := range pure[p.ImportPath] {
+				if imported == forbidden || strings.HasSuffix(forbidden, "/") && strings.HasPrefix(imported, forbidden) {
+					t.Errorf("%s imports %s: the package is pure", p.ImportPath, imported)
+				}
+			}
+			if imported == "dure" && p.ImportPath != "dure/cmd/dure" {
+				t.Errorf("%s imports the root package: only cmd reads the built-in catalogue", p.ImportPath)
+			}
+			if strings.HasSuffix(imported, "/enginetest") {
+				t.Errorf("%s imports %s outside of tests", p.ImportPath, imported)
+			}
+		}
+	}
+}
+
+func TestNamesAndDocs(t *testing.T) {
+	empty := []string{"config", "utils", "util", "common", "types", "manager", "service", "helpers", "base", "misc"}
+	for _, p := range packages(t) {
+		if slices.Contains(empty, p.Name) {
+			t.Errorf("%s: the name says nothing; name what the package owns", p.ImportPath)
+		}
+		if len(strings.Fields(p.Doc)) < 5 {
+			t.Errorf("%s: no package comment that says what it owns", p.ImportPath)
+		}
+		if p.ImportPath == "dure/runtime" {
+			t.Errorf("runtime/ holds a Go package: it would shadow the standard one")
+		}
+	}
+}
+
+// Only cmd reads the environment: elsewhere a value has a name and a type. The
+// helper of the engine's tests is told where things are in the same way.
+func TestEnvironmentIsReadInCmdOnly(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.ImportPath == "dure/cmd/dure" || strings.HasSuffix(p.ImportPath, "/enginetest") {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			file := filepath.Join(p.Dir, name)
+			tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(tree, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if id, ok := sel.X.(*ast.Ident); ok && id.Name == "os" && (sel.Sel.Name == "Getenv" || sel.Sel.Name == "LookupEnv") {
+					t.Errorf("%s reads the environment", file)
+				}
+				return true
+			})
+		}
+	}
+}
+
+func TestModuleHasNoReplace(t *testing.T) {
+	data, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(strings.TrimSpace(line), "replace") {
+			t.Errorf("go.mod: %s", line)
+		}
+	}
+}
