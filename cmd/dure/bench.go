@@ -344,8 +344,8 @@ func (s *benchServer) stop() {
 	s.cmd.Wait()
 }
 
-// ownCPU is the CPU time of dure itself so far: of the server, of the runner's
-// threads that do not compute, and of the model's owner between engine calls.
+// ownCPU is the CPU time of dure itself so far: of the server and of the runner,
+// but for the engine's own threads and for what the owner spent inside it.
 func (s *benchServer) ownCPU(ctx context.Context) (time.Duration, error) {
 	server, err := bench.CPUTime(s.cmd.Process.Pid, func(string) bool { return true })
 	if err != nil {
@@ -366,7 +366,7 @@ func (s *benchServer) ownCPU(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return server + runner + time.Duration(models[0].Overhead*float64(time.Second)), nil
+	return server + runner - time.Duration(models[0].EngineCPU*float64(time.Second)), nil
 }
 
 func printRows(w io.Writer, rows []benchRow) {

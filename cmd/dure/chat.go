@@ -121,6 +121,10 @@ func (c *chat) retry(ctx context.Context) error {
 
 func (c *chat) stats() {
 	u := c.last
+	if u.CompletionTokens == 0 {
+		fmt.Fprintln(c.out, "no answer has been finished yet")
+		return
+	}
 	fmt.Fprintf(c.out, "prompt %d tokens (%d cached) in %.0f ms, answer %d tokens", u.PromptTokens, u.CachedTokens, u.PrefillMS, u.CompletionTokens)
 	if u.DecodeMS > 0 && u.CompletionTokens > 1 {
 		fmt.Fprintf(c.out, ", %.1f tokens/s", float64(u.CompletionTokens-1)/u.DecodeMS*1000)

@@ -91,7 +91,7 @@ func TestFailedRequestLeavesTheConversation(t *testing.T) {
 func TestChatCommands(t *testing.T) {
 	c, _, out := newChat()
 	for line, want := range map[string]string{
-		"/help": "/retry", "/set": "temperature 1", "/set temperature 0.5": "temperature 0.5", "/set seed 7": "seed 7", "/stats": "tokens",
+		"/help": "/retry", "/set": "temperature 1", "/set temperature 0.5": "temperature 0.5", "/set seed 7": "seed 7", "/stats": "no answer",
 	} {
 		out.Reset()
 		if err := do(t, c, line); err != nil || !strings.Contains(out.String(), want) {

@@ -22,9 +22,9 @@ type loadedModel struct {
 	Device    string             `json:"device"`
 	Context   string             `json:"context"`
 	Sequences string             `json:"sequences"`
-	Requests  map[string]float64 `json:"requests"` // by state
-	Tokens    map[string]float64 `json:"tokens"`   // by phase, since it was loaded
-	Overhead  float64            `json:"overhead_seconds"`
+	Requests  map[string]float64 `json:"requests"`           // by state
+	Tokens    map[string]float64 `json:"tokens"`             // by phase, since it was loaded
+	EngineCPU float64            `json:"engine_cpu_seconds"` // of the model's owner
 }
 
 func psCommand() *cobra.Command {
@@ -77,9 +77,9 @@ func loadedModels(ctx context.Context, addr string) ([]loadedModel, error) {
 		models = append(models, loadedModel{
 			Name: name, PID: label(m, "pid"), Device: label(m, "device"),
 			Context: label(m, "context"), Sequences: label(m, "sequences"),
-			Requests: valuesBy(families["dure_model_requests"], name, "state"),
-			Tokens:   valuesBy(families["dure_model_engine_tokens_total"], name, "phase"),
-			Overhead: valuesBy(families["dure_model_overhead_seconds_total"], name, "model")[name],
+			Requests:  valuesBy(families["dure_model_requests"], name, "state"),
+			Tokens:    valuesBy(families["dure_model_engine_tokens_total"], name, "phase"),
+			EngineCPU: valuesBy(families["dure_model_engine_cpu_seconds_total"], name, "model")[name],
 		})
 	}
 	return models, nil

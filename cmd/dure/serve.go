@@ -31,7 +31,7 @@ const (
 	// defaultPoll is how eagerly idle compute threads spin between steps. None
 	// do: on a machine whose cores all compute, a spinning thread takes the
 	// core from whoever writes the answer.
-	defaultPoll = 0
+	defaultPoll = 50
 	// shutdownGrace is how long running answers may go on after Ctrl-C.
 	shutdownGrace = 5 * time.Second
 )

@@ -52,9 +52,6 @@ func (b *Batch) Reset() { b.n, b.outputs = 0, 0 }
 // Len is the number of rows.
 func (b *Batch) Len() int { return b.n }
 
-// Outputs is the number of rows that ask for logits.
-func (b *Batch) Outputs() int { return b.outputs }
-
 // Add appends a row: token at position pos of sequence seq; output asks for its
 // logits. It reports ErrBatch when the batch is full.
 func (b *Batch) Add(token Token, pos, seq int, output bool) error {
@@ -81,7 +78,12 @@ func (c *Context) Decode(b *Batch) error {
 		return err
 	}
 	b.c.NTokens = int32(b.n)
+	before := threadCPU()
 	rc, err := llama.Decode(c.handle, b.c)
+	if err == nil && rc == 0 && b.outputs > 0 {
+		err = llama.Synchronize(c.handle) // cards compute on; the logits are wanted at once
+	}
+	c.cpu += threadCPU() - before
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDecode, err)
 	}
@@ -96,13 +98,6 @@ func (c *Context) Decode(b *Batch) error {
 	default:
 		return fmt.Errorf("%w: code %d for %d rows: %s", ErrDecode, rc, b.n, c.model.lib.log.takeProblems())
 	}
-}
-
-// Synchronize waits until the last Decode has been computed. Logits does so by
-// itself.
-func (c *Context) Synchronize() {
-	// The only error is a closed context, which Decode would have met first.
-	_ = llama.Synchronize(c.handle)
 }
 
 func (c *Context) check(b *Batch) error {

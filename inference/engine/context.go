@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"time"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
 )
@@ -70,7 +72,7 @@ func (f FlashAttention) c() (llama.FlashAttentionType, error) {
 }
 
 // Context holds the sequences of one model. It belongs to one goroutine that is
-// locked to its thread.
+// locked to its thread, which computes with the engine's own.
 type Context struct {
 	model  *Model
 	opt    ContextOptions
@@ -79,6 +81,7 @@ type Context struct {
 	pool   llama.Threadpool
 	// rows of the last Decode that have logits, by batch index.
 	outputs []bool
+	cpu     time.Duration
 }
 
 // NewContext allocates the KV cache and compute buffers.
@@ -116,8 +119,13 @@ func (m *Model) NewContext(opt ContextOptions) (*Context, error) {
 }
 
 // attachThreads keeps the compute threads between steps. Without a pool, builds
-// that have no OpenMP start fresh threads for every decode.
+// that have no OpenMP start fresh threads for every decode. They are named, so
+// that they can be told from those of the Go runtime.
 func (c *Context) attachThreads() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer nameThread(threadName())
+	nameThread(ComputeThread)
 	params := llama.ThreadpoolParamsDefault(int32(c.opt.Threads))
 	params.Poll = uint32(c.opt.Poll)
 	pool, err := llama.ThreadpoolNew(&params)
@@ -131,6 +139,10 @@ func (c *Context) attachThreads() error {
 	llama.AttachThreadpool(c.handle, uintptr(pool), uintptr(pool))
 	return nil
 }
+
+// CPUTime is how long the owner's thread has computed inside Decode so far; the
+// engine's own threads are not in it.
+func (c *Context) CPUTime() time.Duration { return c.cpu }
 
 // Options the context was made with.
 func (c *Context) Options() ContextOptions { return c.opt }

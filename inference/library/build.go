@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -134,53 +133,6 @@ func build(ctx context.Context, o BuildOptions) (Set, error) {
 		return Set{}, err
 	}
 	return Open(o.Home, o.Backend.Variant())
-}
-
-// fetchSource returns the folder of the source, the same for all backends.
-func fetchSource(ctx context.Context, f *fetch.Fetcher) (string, error) {
-	const name = "source"
-	unlock, err := f.Lock(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	dst := filepath.Join(f.Home, "build", "llama.cpp-"+LlamaVersion)
-	if _, err := os.Stat(dst); err == nil {
-		return dst, nil // published as a whole
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	archive, err := f.Fetch(ctx, sourceArchive)
-	if err != nil {
-		return "", err
-	}
-	stage, err := f.Stage(name)
-	if err != nil {
-		return "", err
-	}
-	defer stage.Discard() // what stays after a failure here, the next Stage removes
-	take := func(member string) string {
-		if member == sourceBundle {
-			return "bundle"
-		}
-		return ""
-	}
-	if _, err := fetch.Unpack(ctx, archive, stage.Dir, fetch.Unpacking{Select: take, Limit: sourceBundleBytes, Progress: f.Progress}); err != nil {
-		return "", err
-	}
-	var out strings.Builder
-	err = fetch.Run(ctx, fetch.Process{Path: "git", Args: []string{"clone", "--quiet", "-c", "advice.detachedHead=false", "bundle", "source"}, Dir: stage.Dir, Output: &out})
-	if ctx.Err() != nil {
-		return "", err
-	}
-	if err != nil {
-		return "", fmt.Errorf("git clone of the source: %w: %s", err, strings.TrimSpace(out.String()))
-	}
-	if err := stage.Publish("source", dst); err != nil {
-		return "", err
-	}
-	f.Forget(sourceArchive)
-	return dst, nil
 }
 
 // jobs is the number of compilers to run at a time.

@@ -20,8 +20,9 @@ import (
 func workshop(t *testing.T, shelf string) map[string]string {
 	t.Helper()
 	all := shop(t, shelf)
-	all["git"] = `[ "$1" = clone ] || exit 9; echo call >> '` + shelf + `/clones'; for d; do :; done; mkdir "$d"; echo code > "$d/CMakeLists.txt"`
-	all["cmake"] = `[ -f "$2/CMakeLists.txt" ] || exit 9; echo "-- Configuring done"`
+	all["git"] = `[ "$1" = clone ] || exit 9; echo call >> '` + shelf + `/clones'; for d; do :; done; mkdir "$d"; echo code > "$d/CMakeLists.txt"
+mkdir -p "$d/ggml/src/ggml-cpu/amx"; printf 'tc.rows[0] = 8;\n    _tile_loadconfig(&tc);\n' > "$d/ggml/src/ggml-cpu/amx/mmq.cpp"`
+	all["cmake"] = `[ -f "$2/CMakeLists.txt" ] && grep -q '__asm__.*tc' "$2/ggml/src/ggml-cpu/amx/mmq.cpp" || exit 9; echo "-- Configuring done"`
 	all["ninja"] = `cd "$2"; mkdir -p bin; cd bin; echo "[1/2] Building llama.cpp.o"
 for f in libllama.so.0.5.0 libggml.so.0.25.1 libggml-base.so.0.25.1 libllama-common.so.0.5.0 libggml-cpu.so libllama-bench-impl.so llama-bench llama-server notes.txt; do printf $f > $f; done
 chmod +x llama-bench
@@ -115,6 +116,7 @@ func TestBuildFails(t *testing.T) {
 		{"configure", "cmake", `echo "CMake Error: no hipblas"; exit 1`, "no hipblas"},
 		{"compile", "ninja", `yes filler | head -n 1000; echo "[7/9] Building x.o"; echo "error: expected ;"; exit 1`, "error: expected ;"},
 		{"clone", "git", `echo "fatal: bad bundle"; exit 128`, "bad bundle"},
+		{"another source", "git", `for d; do :; done; mkdir -p "$d/ggml/src/ggml-cpu/amx"; echo nothing > "$d/ggml/src/ggml-cpu/amx/mmq.cpp"`, "want it once"},
 		{"nothing made", "ninja", `exit 0`, "no such file"},
 		{"disk full", "ninja", `echo "fatal error: error writing to x.o: No space left on device"; exit 1`, "disk full at "},
 	} {
@@ -184,7 +186,7 @@ func TestCMakeFlags(t *testing.T) {
 	}
 	cpu := cmakeFlags(BuildOptions{Backend: BackendCPU}, "amd64", info)
 	if !has(cpu, "-DGGML_NATIVE=OFF", "-DGGML_BACKEND_DL=ON", "-DBUILD_SHARED_LIBS=ON", "-DGGML_CPU_ALL_VARIANTS=OFF", "-DGGML_AVX2=ON", "-DGGML_AVX512=ON", "-DGGML_AVX512_VNNI=ON",
-		"-DGGML_AVX512_VBMI=OFF", "-DGGML_AVX_VNNI=OFF") || slices.ContainsFunc(cpu, func(s string) bool { return strings.HasPrefix(s, "-DGGML_AMX") }) {
+		"-DGGML_AVX512_VBMI=OFF", "-DGGML_AVX_VNNI=OFF", "-DGGML_AMX_TILE=ON", "-DGGML_AMX_INT8=ON", "-DGGML_AMX_BF16=OFF") {
 		t.Errorf("cpu: %v", cpu)
 	}
 	// avx512f alone is not what ggml means by AVX512; no flags at all is the oldest processor.

@@ -157,9 +157,7 @@ func cmakeFlags(o BuildOptions, arch, cpuinfo string) []string {
 
 // instructionSets maps a setting of ggml to what the kernel must list for it.
 // All variants at once, as the prebuilt libraries have them, take as long as
-// the rest of the build together. AMX is not among them: GCC 12 drops the stores
-// that fill the tile configuration, and the first tile instruction then kills
-// the process.
+// the rest of the build together.
 var instructionSets = []struct {
 	setting string
 	needs   []string
@@ -175,6 +173,9 @@ var instructionSets = []struct {
 	{"GGML_AVX512_VBMI", []string{"avx512vbmi"}},
 	{"GGML_AVX512_VNNI", []string{"avx512_vnni"}},
 	{"GGML_AVX512_BF16", []string{"avx512_bf16"}},
+	{"GGML_AMX_TILE", []string{"amx_tile"}},
+	{"GGML_AMX_INT8", []string{"amx_int8"}},
+	{"GGML_AMX_BF16", []string{"amx_bf16"}},
 }
 
 func cpuFlags(cpuinfo string) []string {

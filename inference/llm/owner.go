@@ -23,16 +23,16 @@ type owner struct {
 	left time.Time
 }
 
-// own is the owner goroutine. The thread lock is not a nicety: compute threads
-// of OpenMP builds belong to the thread that started them, and a wandering
-// goroutine halves their speed. It unlocks before it ends: a locked goroutine
-// takes its thread with it, and ending a thread that has run callbacks from C
-// crashes the process now and then.
+// own is the owner goroutine. The thread lock is not a nicety: the calling
+// thread computes too, and when it changes the system places it on the core of
+// another compute thread often enough to make a step a hundred times slower. It
+// unlocks before it ends: a locked goroutine takes its thread with it, and
+// ending a thread that has run callbacks from C crashes the process now and
+// then.
 func (l *LLM) own(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(l.done)
-	engine.NameThread()
 	o, err := l.newOwner()
 	if err != nil {
 		started <- err
@@ -257,10 +257,9 @@ func (o *owner) compute() (took time.Duration, err error) {
 		o.l.stats.overheadNS.Add(int64(begin.Sub(o.left)))
 	}
 	o.l.stats.steps.Add(1)
-	if err = o.ctx.Decode(o.batch); err == nil && o.batch.Outputs() > 0 {
-		o.ctx.Synchronize() // cards compute on; the logits are wanted at once
-	}
+	err = o.ctx.Decode(o.batch)
 	o.left = time.Now()
+	o.l.stats.engineCPU.Store(int64(o.ctx.CPUTime()))
 	return o.left.Sub(begin), err
 }
 

@@ -20,6 +20,8 @@ type Stats struct {
 	// OverheadSeconds the owner spent between engine calls while there was
 	// work: sampling, scheduling, handing out tokens.
 	OverheadSeconds float64 `json:"overhead_seconds"`
+	// EngineCPUSeconds the owner's thread computed inside the engine.
+	EngineCPUSeconds float64 `json:"engine_cpu_seconds"`
 	// Rejected requests found the queue full.
 	Rejected uint64 `json:"rejected"`
 	// Cancelled requests by what they were doing.
@@ -40,13 +42,13 @@ type Stats struct {
 
 // counters are written by the owner and read by anyone.
 type counters struct {
-	steps, promptTokens, decodedTokens  atomic.Uint64
-	prefillNS, decodeNS, overheadNS     atomic.Int64
-	rejected, stalls                    atomic.Uint64
-	cancelQueued, cancelPrefill         atomic.Uint64
-	cancelDecode, maxCancelSteps        atomic.Uint64
-	heldNS                              atomic.Int64 // moving mean
-	waiting, prefilling, decoding, slow atomic.Int64
+	steps, promptTokens, decodedTokens         atomic.Uint64
+	prefillNS, decodeNS, overheadNS, engineCPU atomic.Int64
+	rejected, stalls                           atomic.Uint64
+	cancelQueued, cancelPrefill                atomic.Uint64
+	cancelDecode, maxCancelSteps               atomic.Uint64
+	heldNS                                     atomic.Int64 // moving mean
+	waiting, prefilling, decoding, slow        atomic.Int64
 }
 
 func (c *counters) publish(n sched.Counts) {
@@ -99,11 +101,12 @@ func (l *LLM) Stats() Stats {
 	c := &l.stats
 	return Stats{
 		Steps: c.steps.Load(), PromptTokens: c.promptTokens.Load(), DecodedTokens: c.decodedTokens.Load(),
-		PrefillSeconds:  time.Duration(c.prefillNS.Load()).Seconds(),
-		DecodeSeconds:   time.Duration(c.decodeNS.Load()).Seconds(),
-		OverheadSeconds: time.Duration(c.overheadNS.Load()).Seconds(),
-		Rejected:        c.rejected.Load(),
-		CancelledQueued: c.cancelQueued.Load(), CancelledPrefill: c.cancelPrefill.Load(),
+		PrefillSeconds:   time.Duration(c.prefillNS.Load()).Seconds(),
+		DecodeSeconds:    time.Duration(c.decodeNS.Load()).Seconds(),
+		OverheadSeconds:  time.Duration(c.overheadNS.Load()).Seconds(),
+		EngineCPUSeconds: time.Duration(c.engineCPU.Load()).Seconds(),
+		Rejected:         c.rejected.Load(),
+		CancelledQueued:  c.cancelQueued.Load(), CancelledPrefill: c.cancelPrefill.Load(),
 		CancelledDecode: c.cancelDecode.Load(), MaxCancelSteps: c.maxCancelSteps.Load(),
 		Stalls:  c.stalls.Load(),
 		Waiting: int(c.waiting.Load()), Prefilling: int(c.prefilling.Load()),
