@@ -296,7 +296,7 @@ func (r *benchRig) startToFirstToken(ctx context.Context) ([]benchRow, error) {
 		if err != nil {
 			return nil, err
 		}
-		seconds = append(seconds, stream.Tokens[0].Sub(begin).Seconds())
+		seconds = append(seconds, stream.Events[0].Sub(begin).Seconds())
 	}
 	return []benchRow{{What: "server start to first token", Unit: "s", Bar: "<= 3", Value: bench.Median(seconds)}}, nil
 }

@@ -19,6 +19,7 @@ const (
 	envEngine    = "ENGINE"          // engine variant to use
 	envEngineDir = "DURE_ENGINE_DIR" // folder of the user's own engine libraries
 	envKeys      = "DURE_API_KEYS"   // keys that clients must present, separated by commas
+	envProcs     = "GOMAXPROCS"      // of the Go runtime; chosen by itself if unset
 	envLoader    = "LD_LIBRARY_PATH" // also searched for libraries of the system
 )
 

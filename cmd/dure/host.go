@@ -116,7 +116,7 @@ func (h *host) start(ctx context.Context, name string) (pool.Runner, error) {
 func (h *host) llmConfig(e catalog.Entry) llm.Config {
 	cfg := llm.Config{
 		Name: e.Name, Context: e.Defaults.Context, Sequences: e.Defaults.Sequences, Queue: h.opt.queue,
-		Threads: h.opt.threads, Poll: defaultPoll, FlashAttention: engine.FlashAttention(h.opt.flash),
+		Threads: h.threads(), Poll: defaultPoll, FlashAttention: engine.FlashAttention(h.opt.flash),
 	}
 	if h.opt.context > 0 {
 		cfg.Context = h.opt.context
@@ -124,10 +124,15 @@ func (h *host) llmConfig(e catalog.Entry) llm.Config {
 	if h.opt.sequences > 0 {
 		cfg.Sequences = h.opt.sequences
 	}
-	if cfg.Threads == 0 {
-		cfg.Threads = h.report.CPU.Threads()
-	}
 	return cfg
+}
+
+// threads that compute on the CPU.
+func (h *host) threads() int {
+	if h.opt.threads > 0 {
+		return h.opt.threads
+	}
+	return h.report.CPU.Threads()
 }
 
 // derived is what the last load of a model derived.

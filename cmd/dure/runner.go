@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"os"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,10 @@ func runnerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "runner", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			// The engine's threads compute; what is left for Go is short. More
+			// than one P makes the runtime wake more threads for it, which
+			// take the cores from the engine's.
+			runtime.GOMAXPROCS(1)
 			return runner.Serve(cmd.Context(), os.Stdin, os.NewFile(3, "status"),
 				func(level string) *slog.Logger { return newLogger(os.Stderr, level) })
 		},

@@ -63,6 +63,9 @@ func selectEngine(ctx context.Context, home string, w library.Wish, report devic
 			p, err = probe(ctx, set.Lib())
 		}
 		if err == nil {
+			err = usesCard(c.Variant, p)
+		}
+		if err == nil {
 			return startedEngine{Choice: c, Set: set, probeReport: p, Skipped: skipped}, nil
 		}
 		if ctx.Err() != nil {
@@ -107,6 +110,16 @@ func probe(ctx context.Context, dir string) (probeReport, error) {
 		return report, fmt.Errorf("probe said %.80q: %w", out.String(), err)
 	}
 	return report, nil
+}
+
+// usesCard refuses a variant that was made for graphics cards and sees none: it
+// would start and compute on the CPU without a word.
+func usesCard(v library.Variant, p probeReport) error {
+	forCPU := v == library.CPU || v == library.SourceCPU || v == library.Custom
+	if forCPU || (startedEngine{probeReport: p}).gpu() != nil {
+		return nil
+	}
+	return errors.New("it starts but sees no graphics card; check the card's driver (`dure doctor`)")
 }
 
 // gpu is the first graphics card the engine can use; nil if there is none.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -28,9 +29,9 @@ import (
 
 const (
 	defaultAddr = "127.0.0.1:8484"
-	// defaultPoll is how eagerly idle compute threads spin between steps. None
-	// do: on a machine whose cores all compute, a spinning thread takes the
-	// core from whoever writes the answer.
+	// defaultPoll is how eagerly idle compute threads spin between steps: as the
+	// engine's own tools do. A thread that sleeps between steps is woken on the
+	// core of another one often enough to cost more than it leaves to others.
 	defaultPoll = 50
 	// shutdownGrace is how long running answers may go on after Ctrl-C.
 	shutdownGrace = 5 * time.Second
@@ -120,6 +121,7 @@ func serve(cmd *cobra.Command, args []string, opt serveOptions) error {
 		return err
 	}
 	defer h.close()
+	h.limitProcs()
 	return h.serveOn(ctx, listener, entry, opt, cmd.OutOrStdout())
 }
 
@@ -178,6 +180,14 @@ func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog
 		srv.Close()
 	}
 	return nil
+}
+
+// limitProcs leaves the cores that the engine computes on to it: the server's own
+// work is short, and more runtime threads than free cores only disturb it.
+func (h *host) limitProcs() {
+	if h.engine.gpu() == nil && os.Getenv(envProcs) == "" {
+		runtime.GOMAXPROCS(max(1, h.report.CPU.Usable-h.threads()))
+	}
 }
 
 // preload loads the default model and tells the user where everything is.

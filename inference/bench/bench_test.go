@@ -27,7 +27,8 @@ func TestSummaryIsTheMedianOfRatiosNotTheRatioOfMedians(t *testing.T) {
 func TestOverlapCountsOnlyWhileAllDecode(t *testing.T) {
 	at := func(ms ...int) (s Stream) {
 		for _, m := range ms {
-			s.Tokens = append(s.Tokens, time.UnixMilli(int64(m)))
+			s.Events = append(s.Events, time.UnixMilli(int64(m)))
+			s.Tokens++
 		}
 		return s
 	}

@@ -12,16 +12,16 @@ import (
 // Stream is when the tokens of one answer arrived.
 type Stream struct {
 	Sent   time.Time
-	Tokens []time.Time
+	Events []time.Time
+	Tokens int // a token that is part of a character brings no event of its own
 }
 
 // FirstToken is how long the first token took.
-func (s Stream) FirstToken() time.Duration { return s.Tokens[0].Sub(s.Sent) }
+func (s Stream) FirstToken() time.Duration { return s.Events[0].Sub(s.Sent) }
 
 // Rate is the tokens a second after the first.
 func (s Stream) Rate() float64 {
-	n := len(s.Tokens)
-	return float64(n-1) / s.Tokens[n-1].Sub(s.Tokens[0]).Seconds()
+	return float64(s.Tokens-1) / s.Events[len(s.Events)-1].Sub(s.Events[0]).Seconds()
 }
 
 // Generate asks for exactly n tokens, greedily, and records when their events
@@ -32,20 +32,19 @@ func Generate(ctx context.Context, m inference.Model, prompt string, n int) (Str
 		Messages: []inference.Message{{Role: inference.RoleUser, Content: prompt}},
 		Params:   inference.Params{TopP: 1, MaxTokens: n, IgnoreEOS: true, Seed: 1},
 	}
-	got := 0
 	for ev, err := range m.Generate(ctx, req) {
 		if err != nil {
 			return s, err
 		}
 		switch ev.Kind {
 		case inference.EventText:
-			s.Tokens = append(s.Tokens, time.Now())
+			s.Events = append(s.Events, time.Now())
 		case inference.EventDone:
-			got = ev.Usage.CompletionTokens
+			s.Tokens = ev.Usage.CompletionTokens
 		}
 	}
-	if got != n || len(s.Tokens) < 2 {
-		return s, fmt.Errorf("asked for %d tokens, got %d in %d events", n, got, len(s.Tokens))
+	if s.Tokens != n || len(s.Events) < 2 {
+		return s, fmt.Errorf("asked for %d tokens, got %d in %d events", n, s.Tokens, len(s.Events))
 	}
 	return s, nil
 }
@@ -68,11 +67,11 @@ func GenerateAll(ctx context.Context, m inference.Model, prompts []string, n int
 	return overlap(streams)
 }
 
-// overlap counts the tokens between the last first token and the first last one.
+// overlap counts the tokens between the last first event and the first last one.
 func overlap(streams []Stream) (float64, error) {
 	var from, to time.Time
 	for i, s := range streams {
-		first, last := s.Tokens[0], s.Tokens[len(s.Tokens)-1]
+		first, last := s.Events[0], s.Events[len(s.Events)-1]
 		if first.After(from) {
 			from = first
 		}
@@ -83,13 +82,15 @@ func overlap(streams []Stream) (float64, error) {
 	if !to.After(from) {
 		return 0, fmt.Errorf("the streams did not run at the same time")
 	}
-	tokens := 0
+	tokens := 0.0
 	for _, s := range streams {
-		for _, t := range s.Tokens {
+		events := 0
+		for _, t := range s.Events {
 			if t.After(from) && !t.After(to) {
-				tokens++
+				events++
 			}
 		}
+		tokens += float64(events) * float64(s.Tokens) / float64(len(s.Events))
 	}
-	return float64(tokens) / to.Sub(from).Seconds(), nil
+	return tokens / to.Sub(from).Seconds(), nil
 }

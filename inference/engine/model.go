@@ -33,6 +33,7 @@ type Model struct {
 	handle llama.Model
 	vocab  llama.Vocab
 	facts  Facts
+	eog    map[Token]bool
 }
 
 // Facts are what the engine knows of a loaded model.
@@ -106,6 +107,7 @@ func (l *Library) LoadModel(ctx context.Context, opt LoadOptions) (*Model, error
 	}
 	m := &Model{lib: l, handle: handle, vocab: llama.ModelGetVocab(handle)}
 	m.facts = m.readFacts()
+	m.eog = m.readEOG()
 	return m, nil
 }
 
@@ -202,7 +204,16 @@ func (m *Model) AppendPiece(dst []byte, token Token, special bool) []byte {
 	return dst[:start+max(int(n), 0)]
 }
 
-// IsEOG reports whether token ends a generation (EOS, EOT and their like).
-func (m *Model) IsEOG(token Token) bool {
-	return llama.VocabIsEOG(m.vocab, llama.Token(token))
+// readEOG asks for every token once: the answer is wanted at every step.
+func (m *Model) readEOG() map[Token]bool {
+	eog := map[Token]bool{}
+	for t := range Token(m.facts.Vocabulary) {
+		if llama.VocabIsEOG(m.vocab, llama.Token(t)) {
+			eog[t] = true
+		}
+	}
+	return eog
 }
+
+// IsEOG reports whether token ends a generation (EOS, EOT and their like).
+func (m *Model) IsEOG(token Token) bool { return m.eog[token] }

@@ -92,21 +92,6 @@ func (c *Client) post(ctx context.Context, req *inference.Request) (io.ReadClose
 	return nil, m.Error
 }
 
-func readMessage(r *bufio.Reader) (message, error) {
-	var m message
-	line, err := r.ReadBytes('\n')
-	if err != nil {
-		return m, err
-	}
-	if err := json.Unmarshal(line, &m); err != nil {
-		return m, fmt.Errorf("line %.80q: %w", line, err)
-	}
-	if m.Event == nil && m.Error == nil {
-		return m, fmt.Errorf("empty message %.80q", line)
-	}
-	return m, nil
-}
-
 // broken tells why a connection failed: the caller left, or the child died. The
 // connection breaks a moment before the end of the process is known.
 func (c *Client) broken(ctx context.Context, err error) error {

@@ -1,7 +1,8 @@
 // Package runner keeps each loaded model in a child process of its own, since
 // an assertion inside the engine ends the process it runs in.
 //
-// Serve is the child: it loads the model, then answers HTTP over a unix socket.
+// Serve is the child: it loads the model, then answers HTTP over a unix socket
+// (protocol.go).
 // Start is the parent: it spawns the child, waits until the model is loaded and
 // returns a Client, which implements inference.Model over the socket.
 //

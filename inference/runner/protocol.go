@@ -1,6 +1,14 @@
 package runner
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
 	"dure/inference"
 	"dure/inference/llm"
 )
@@ -25,15 +33,66 @@ type status struct {
 	Error    string          `json:"error,omitempty"`
 }
 
-// message is one line of the answer to POST /generate.
+// message is one part of the answer to POST /generate, written as a line of JSON.
+// Text events, of which there is one a token, go without JSON: a line
+// "=LENGTH", then that many bytes of text.
 type message struct {
 	Event *inference.Event `json:"event,omitempty"`
 	Error *inference.Error `json:"error,omitempty"`
 }
 
+// maxText bounds what a text event may claim to hold; a token has a few bytes,
+// and text that was held back for a stop string at most as many as that string.
+const maxText = 1 << 20
+
+// appendText appends a text event.
+func appendText(b []byte, text string) []byte {
+	b = append(b, '=')
+	b = strconv.AppendInt(b, int64(len(text)), 10)
+	b = append(b, '\n')
+	return append(b, text...)
+}
+
+// readMessage reads one message.
+func readMessage(r *bufio.Reader) (message, error) {
+	var m message
+	line, err := r.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		var rest []byte
+		line = bytes.Clone(line)
+		rest, err = r.ReadBytes('\n')
+		line = append(line, rest...)
+	}
+	if err != nil {
+		return m, err
+	}
+	if line[0] == '=' {
+		return readText(r, line)
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		return m, fmt.Errorf("line %.80q: %w", line, err)
+	}
+	if m.Event == nil && m.Error == nil {
+		return m, fmt.Errorf("empty message %.80q", line)
+	}
+	return m, nil
+}
+
+func readText(r *bufio.Reader, header []byte) (message, error) {
+	n, err := strconv.Atoi(string(header[1 : len(header)-1]))
+	if err != nil || n < 0 || n > maxText {
+		return message{}, fmt.Errorf("text event %.80q: bad length", header)
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return message{}, err
+	}
+	return message{Event: &inference.Event{Kind: inference.EventText, Text: string(text)}}, nil
+}
+
 // Paths the child answers on its socket.
 const (
-	pathGenerate = "/generate" // POST inference.Request -> lines of message
+	pathGenerate = "/generate" // POST inference.Request -> messages
 	pathStats    = "/stats"    // GET -> llm.Stats
 )
 

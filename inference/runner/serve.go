@@ -159,8 +159,8 @@ func (c *child) serve(ctx context.Context, socket string, report *json.Encoder) 
 	return nil
 }
 
-// generate streams the events of one request, one JSON message a line. Status
-// 200 means that the request was admitted.
+// generate streams the events of one request as messages. Status 200 means that
+// the request was admitted.
 func (c *child) generate(w http.ResponseWriter, r *http.Request) {
 	var req inference.Request
 	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
@@ -170,6 +170,7 @@ func (c *child) generate(w http.ResponseWriter, r *http.Request) {
 	out := json.NewEncoder(w)
 	flush := http.NewResponseController(w)
 	started := false
+	var text []byte
 	for ev, err := range c.llm.Generate(r.Context(), &req) {
 		if err != nil {
 			if r.Context().Err() == nil && !started {
@@ -180,7 +181,13 @@ func (c *child) generate(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		started = true
-		if out.Encode(message{Event: &ev}) != nil || flush.Flush() != nil {
+		if ev.Kind == inference.EventText {
+			text = appendText(text[:0], ev.Text)
+			_, err = w.Write(text)
+		} else {
+			err = out.Encode(message{Event: &ev})
+		}
+		if err != nil || flush.Flush() != nil {
 			return // the parent went; leaving the range cancels
 		}
 	}

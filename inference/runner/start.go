@@ -111,9 +111,9 @@ func spawn(opt Options) (*process, error) {
 	if err == nil {
 		_, err = life.Write(append(line, '\n'))
 	}
-	if err != nil {
+	if err != nil { // it ended before it read
 		p.kill()
-		return nil, fmt.Errorf("runner: send configuration: %w", err)
+		return nil, inference.Errorf(inference.CodeLoadFailed, "%s", p.end())
 	}
 	return p, nil
 }
@@ -134,13 +134,17 @@ func (p *process) kill() {
 	p.status.Close()
 }
 
-// lost describes the end of a dead process.
-func (p *process) lost() *inference.Error {
+// end describes the end of a dead process.
+func (p *process) end() string {
 	msg := fmt.Sprintf("the model's process ended (%v)", p.err)
 	if last := p.tail.last(); last != "" {
 		msg += ": " + last
 	}
-	return inference.Errorf(inference.CodeRunnerLost, "%s; the next request starts a new one", msg)
+	return msg
+}
+
+func (p *process) lost() *inference.Error {
+	return inference.Errorf(inference.CodeRunnerLost, "%s; the next request starts a new one", p.end())
 }
 
 // awaitReady reads status lines until the child is ready or has failed.
@@ -155,7 +159,7 @@ func (c *Client) awaitReady(ctx context.Context, progress func(float32)) error {
 		}
 		if err != nil { // the child closed it by ending
 			<-c.process.dead
-			return inference.Errorf(inference.CodeLoadFailed, "%s", strings.TrimSuffix(c.process.lost().Message, "; the next request starts a new one"))
+			return inference.Errorf(inference.CodeLoadFailed, "%s", c.process.end())
 		}
 		var s status
 		if err := json.Unmarshal(line, &s); err != nil {
