@@ -41,7 +41,10 @@ test: build check clients ## everything that must hold: unit, race, end to end w
 	go build $(RACE) ./...
 	go test -json $(RACE) -p 1 -timeout 20m ./... | python3 .ci/testsum.py
 
-test-long: test ## longer oracles and every fuzz target for FUZZTIME each
+test-long: test engine-source ## longer oracles and every fuzz target for FUZZTIME each
+	@test -e $(CLIENTS)/jinja2-3.1.6 || (python3 -m pip install -q --target $(CLIENTS)/python jinja2==3.1.6 && touch $(CLIENTS)/jinja2-3.1.6)
+	PYTHONPATH=$(CLIENTS)/python go test -tags oracle ./inference/chat -args -templates $$(ls -d $(DURE_HOME)/build/llama.cpp-*/models/templates | tail -1)
+	go test -tags oracle ./inference/chat/jinja
 	@$(MAKE) fuzz
 
 fuzz: ## run every fuzz target for FUZZTIME

@@ -34,6 +34,7 @@ func benchCommand() *cobra.Command {
 type benchOptions struct {
 	pairs, threads, streams  int
 	prompt, generate, repeat int
+	cpuTokens                int
 	asJSON                   bool
 }
 
@@ -55,6 +56,7 @@ should compute meanwhile.`,
 	f.IntVar(&opt.streams, "streams", 8, "streams at the same time")
 	f.IntVar(&opt.prompt, "prompt", 512, "prompt tokens")
 	f.IntVar(&opt.generate, "generate", 128, "tokens to generate")
+	f.IntVar(&opt.cpuTokens, "cpu-tokens", 512, "tokens over which dure's own CPU time is measured")
 	f.IntVar(&opt.repeat, "repeat", 3, "repetitions within each run")
 	f.BoolVar(&opt.asJSON, "json", false, "print JSON")
 	return cmd
@@ -227,21 +229,17 @@ func (r *benchRig) streamAgainstLoop(ctx context.Context) ([]benchRow, error) {
 	for i := range r.opt.pairs {
 		var rates []float64
 		for range r.opt.repeat {
-			before, err := s.ownCPU(ctx)
-			if err != nil {
-				return nil, err
-			}
 			stream, err := bench.Generate(ctx, s.model, benchPrompt, r.opt.generate)
 			if err != nil {
 				return nil, err
 			}
-			after, err := s.ownCPU(ctx)
-			if err != nil {
-				return nil, err
-			}
 			rates = append(rates, stream.Rate())
-			cpu = append(cpu, float64((after-before).Microseconds())/float64(r.opt.generate))
 		}
+		us, err := s.ownCPU(ctx, r.opt.cpuTokens)
+		if err != nil {
+			return nil, err
+		}
+		cpu = append(cpu, us)
 		ours, err := r.loop(ctx)
 		if err != nil {
 			return nil, err
@@ -344,29 +342,54 @@ func (s *benchServer) stop() {
 	s.cmd.Wait()
 }
 
-// ownCPU is the CPU time of dure itself so far: of the server and of the runner,
-// but for the engine's own threads and for what the owner spent inside it.
-func (s *benchServer) ownCPU(ctx context.Context) (time.Duration, error) {
+// ownCPU streams n tokens and returns dure's own CPU time in microseconds a
+// token: of the server and of the runner, but for the engine's own threads and
+// for what the owner spent inside the engine. The stream is long, so that what
+// a request costs once does not count for much.
+func (s *benchServer) ownCPU(ctx context.Context, n int) (float64, error) {
+	engineBefore, pid, err := s.engineCPU(ctx)
+	if err != nil {
+		return 0, err
+	}
+	before, err := s.allCPU(pid)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := bench.Generate(ctx, s.model, benchPrompt, n); err != nil {
+		return 0, err
+	}
+	after, err := s.allCPU(pid)
+	if err != nil {
+		return 0, err
+	}
+	engineAfter, _, err := s.engineCPU(ctx)
+	own := after - before - (engineAfter - engineBefore)
+	return float64(own.Microseconds()) / float64(n), err
+}
+
+// allCPU is the CPU time so far of server and runner, without the engine's own
+// threads.
+func (s *benchServer) allCPU(runner int) (time.Duration, error) {
 	server, err := bench.CPUTime(s.cmd.Process.Pid, func(string) bool { return true })
 	if err != nil {
 		return 0, err
 	}
+	child, err := bench.CPUTime(runner, func(name string) bool { return name != engine.ComputeThread })
+	return server + child, err
+}
+
+// engineCPU is what the model's owner spent inside the engine so far, and the
+// runner's process.
+func (s *benchServer) engineCPU(ctx context.Context) (time.Duration, int, error) {
 	models, err := loadedModels(ctx, s.addr)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if len(models) != 1 {
-		return 0, fmt.Errorf("%d models are loaded, expected one", len(models))
+		return 0, 0, fmt.Errorf("%d models are loaded, expected one", len(models))
 	}
 	pid, err := strconv.Atoi(models[0].PID)
-	if err != nil {
-		return 0, err
-	}
-	runner, err := bench.CPUTime(pid, func(name string) bool { return name != engine.ComputeThread })
-	if err != nil {
-		return 0, err
-	}
-	return server + runner - time.Duration(models[0].EngineCPU*float64(time.Second)), nil
+	return time.Duration(models[0].EngineCPU * float64(time.Second)), pid, err
 }
 
 func printRows(w io.Writer, rows []benchRow) {

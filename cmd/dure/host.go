@@ -12,6 +12,7 @@ import (
 	"dure/inference/catalog"
 	"dure/inference/device"
 	"dure/inference/engine"
+	"dure/inference/fetch"
 	"dure/inference/llm"
 	"dure/inference/pool"
 	"dure/inference/runner"
@@ -35,8 +36,7 @@ type host struct {
 	engine  startedEngine
 	report  device.Report
 	pool    *pool.Pool
-	// progress of loads; may be nil.
-	progress func(model string, done float32)
+	show    *progress // of loads
 
 	mu    sync.Mutex
 	notes map[string][]string // what each load derived
@@ -49,7 +49,7 @@ func newHost(ctx context.Context, opt hostOptions, stderr io.Writer, extra ...ca
 	if err != nil {
 		return nil, err
 	}
-	h := &host{home: home, opt: opt, log: newLogger(stderr, opt.logLevel), report: device.Here(libraryDirs()), notes: map[string][]string{}}
+	h := &host{home: home, opt: opt, log: newLogger(stderr, opt.logLevel), report: device.Here(libraryDirs()), show: newProgress(os.Stderr), notes: map[string][]string{}}
 	if h.catalog, err = openCatalog(home); err != nil {
 		return nil, err
 	}
@@ -95,15 +95,14 @@ func (h *host) start(ctx context.Context, name string) (pool.Runner, error) {
 	c, err := runner.Start(ctx, runner.Options{
 		Command: []string{self, "runner"}, Env: os.Environ(), Stderr: os.Stderr, Log: h.log,
 		Progress: func(p float32) {
-			if h.progress != nil {
-				h.progress(name, p)
-			}
+			h.show.show(fetch.Progress{Step: "load", Name: name, Done: int64(float64(p) * float64(info.Size())), Total: info.Size()})
 		},
 		Config: runner.Config{
 			EngineDir: h.engine.Set.Lib(), ModelPath: path, GPULayers: layers, MemoryBytes: kvBytes,
 			LogLevel: h.opt.logLevel, LLM: h.llmConfig(entry),
 		},
 	})
+	h.show.end()
 	if err != nil {
 		return nil, err // not c: a nil *Client in the interface would not be nil
 	}
@@ -142,7 +141,7 @@ func (h *host) derived(name string) []string {
 	return h.notes[name]
 }
 
-// localNames are the models whose files are on this machine.
+// localEntries are the models whose files are on this machine.
 func (h *host) localEntries() []catalog.Entry {
 	var local []catalog.Entry
 	for _, e := range h.catalog.Entries {

@@ -39,15 +39,14 @@ func (p *progress) show(f fetch.Progress) {
 		pause = 5 * time.Second
 	}
 	fresh := p.step != f.Step+f.Name
-	if fresh {
-		p.step, p.from, p.done = f.Step+f.Name, now, f.Done
-	}
-	finished := f.Total > 0 && f.Done == f.Total
-	if !finished && now.Sub(p.last) < pause {
+	if fresh { // a step that is over at once is not worth a line
+		p.newline()
+		p.step, p.from, p.done, p.last = f.Step+f.Name, now, f.Done, now
 		return
 	}
-	if finished && !fresh && !p.open && now.Sub(p.from) < pause {
-		return // too quick to be worth a line
+	finished := f.Total > 0 && f.Done == f.Total
+	if now.Sub(p.last) < pause && !(finished && p.open) {
+		return
 	}
 	p.last = now
 	line := fmt.Sprintf("%-8s %s  %s", f.Step, f.Name, p.amount(f, now))
