@@ -48,7 +48,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(
-		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(),
+		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(), showCommand(),
 		doctorCommand(), engineCommand(), benchCommand(), versionCommand(), runnerCommand(),
 	)
 	return root
