@@ -26,7 +26,7 @@ import (
 )
 
 func benchCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "bench", Short: "Measure dure beside its peers"}
+	cmd := &cobra.Command{Use: "bench", Short: "Measure dure beside its peers", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(benchEngineCommand(), benchLoopCommand())
 	return cmd
 }

@@ -25,16 +25,18 @@ type chat struct {
 }
 
 // ask sends the user's text and streams the answer to out. Ctrl-C stops the
-// answer, not the program; what came of it stays in the conversation, since the
-// user saw it. A failed request leaves the conversation as it was.
+// answer, not the program: the error is context.Canceled then, and what came of
+// the answer stays in the conversation, since the user saw it. A failed request
+// leaves the conversation as it was.
 func (c *chat) ask(ctx context.Context, text string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	req := &inference.Request{Messages: append(c.context(), inference.Message{Role: inference.RoleUser, Content: text}), Params: c.params}
 	var answer strings.Builder
+	stopped := false
 	for ev, err := range c.model.Generate(ctx, req) {
 		if errors.Is(err, context.Canceled) && answer.Len() > 0 {
-			fmt.Fprint(c.out, " [stopped]")
+			stopped = true
 			break
 		}
 		if err != nil {
@@ -52,6 +54,9 @@ func (c *chat) ask(ctx context.Context, text string) error {
 	fmt.Fprintln(c.out)
 	c.messages = append(c.messages, inference.Message{Role: inference.RoleUser, Content: text},
 		inference.Message{Role: inference.RoleAssistant, Content: answer.String()})
+	if stopped {
+		return context.Canceled
+	}
 	return nil
 }
 

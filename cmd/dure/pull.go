@@ -78,7 +78,10 @@ func listCommand() *cobra.Command {
 			}
 			var rows []row
 			for _, e := range cat.Entries {
-				path, _ := catalog.Local(home, e)
+				path, ok := catalog.Local(home, e)
+				if !ok {
+					path = ""
+				}
 				rows = append(rows, row{e.Name, e.Bytes, e.Licence, e.Roles, e.Name == cat.DefaultName, path})
 			}
 			if asJSON {

@@ -23,13 +23,17 @@ func repl(ctx context.Context, c *chat, historyFile string) error {
 	for ctx.Err() == nil {
 		text, err := in.readText()
 		if errors.Is(err, io.EOF) {
+			fmt.Fprintln(c.out)
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		leave, err := respond(ctx, c, text)
-		if err != nil {
+		switch {
+		case errors.Is(err, context.Canceled) && ctx.Err() == nil:
+			fmt.Fprintln(os.Stderr, "[stopped]")
+		case err != nil:
 			fmt.Fprintln(os.Stderr, "error: "+err.Error())
 		}
 		if leave {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -55,11 +56,14 @@ func runChat(cmd *cobra.Command, args []string, opt runOptions) error {
 	if err != nil {
 		return err
 	}
+	if opt.maxTokens < 0 {
+		return fmt.Errorf("--max-tokens %d: must not be negative", opt.maxTokens)
+	}
 	if prompt == "" && opt.asJSON {
 		return fmt.Errorf("--json needs a prompt: dure run --json MODEL PROMPT, or text piped in")
 	}
 	loading, stop := interruptible(cmd)
-	m, params, done, err := findModel(loading, args, opt)
+	m, params, done, err := findModel(loading, cmd, args, opt)
 	stop()
 	if err != nil {
 		return err
@@ -103,21 +107,84 @@ func promptFrom(in *os.File, args []string) (string, error) {
 }
 
 // findModel uses the server that is running, or loads the model here. done
-// unloads what was loaded.
-func findModel(ctx context.Context, args []string, opt runOptions) (m inference.Model, params inference.Params, done func(), err error) {
+// unloads what was loaded. Options that shape a load, and paths, mean a load of
+// one's own.
+func findModel(ctx context.Context, cmd *cobra.Command, args []string, opt runOptions) (m inference.Model, params inference.Params, done func(), err error) {
+	asked := cmd.Flags().Changed("addr")
+	if own := loadFlag(cmd); own == "" {
+		m, params, err := serverModel(ctx, args, opt.addr)
+		if m != nil || err != nil {
+			return m, params, func() {}, err
+		}
+		if asked {
+			return nil, params, nil, fmt.Errorf("no server answers at %s; start one with `dure serve`, or leave --addr out to load the model here", opt.addr)
+		}
+	} else if asked {
+		return nil, params, nil, fmt.Errorf("--%s shapes a load of one's own, --addr names a server that has loaded already; give one of them", own)
+	}
+	return loadModel(ctx, args, opt)
+}
+
+// loadFlag is the first flag given that shapes a load.
+func loadFlag(cmd *cobra.Command) string {
+	for _, name := range []string{"engine", "context", "sequences", "queue", "threads", "flash-attention"} {
+		if cmd.Flags().Changed(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// serverModel is a model of the server at addr: the one named, or the server's
+// default. It is nil where no server answers or it does not have the model.
+func serverModel(ctx context.Context, args []string, addr string) (inference.Model, inference.Params, error) {
+	params := inference.DefaultParams()
+	resp, err := get(ctx, addr, "/v1/models")
+	if err != nil {
+		return nil, params, nil // nobody there
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusUnauthorized {
+		return nil, params, fmt.Errorf("the server at %s wants a key: set %s", addr, envKeys)
+	}
+	var list struct {
+		Data []struct {
+			ID   string `json:"id"`
+			Dure struct {
+				Default bool `json:"default"`
+			} `json:"dure"`
+		} `json:"data"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
+		return nil, params, fmt.Errorf("server at %s: %w", addr, err)
+	}
+	for _, m := range list.Data {
+		if len(args) > 0 && m.ID == args[0] || len(args) == 0 && m.Dure.Default {
+			fmt.Fprintf(os.Stderr, "using %s of the server at %s\n", m.ID, addr)
+			if home, err := homeDir(); err == nil {
+				if entry, err := resolve(home, []string{m.ID}); err == nil {
+					params = entry.Defaults.Params()
+				}
+			}
+			key := strings.Join(apiKeys()[:min(1, len(apiKeys()))], "")
+			return remote.New("http://"+addr+"/v1", key, m.ID, httpClient()), params, nil
+		}
+	}
+	return nil, params, nil
+}
+
+// loadModel loads the model in a runner of our own.
+func loadModel(ctx context.Context, args []string, opt runOptions) (m inference.Model, params inference.Params, done func(), err error) {
 	home, err := homeDir()
 	if err != nil {
 		return nil, params, nil, err
 	}
 	entry, err := resolve(home, args)
 	if err != nil {
+		if len(args) == 1 && strings.Contains(args[0], " ") {
+			err = fmt.Errorf("%w\nif that was the prompt, name a model before it: dure run MODEL %q", err, args[0])
+		}
 		return nil, params, nil, err
-	}
-	params = entry.Defaults.Params()
-	if entry.Source.Path == "" && serverAnswers(ctx, opt.addr) {
-		fmt.Fprintf(os.Stderr, "using the server at %s\n", opt.addr)
-		key := strings.Join(apiKeys()[:min(1, len(apiKeys()))], "")
-		return remote.New("http://"+opt.addr+"/v1", key, entry.Name, httpClient()), params, func() {}, nil
 	}
 	if err := requireLocal(home, entry); err != nil {
 		return nil, params, nil, err
@@ -131,14 +198,5 @@ func findModel(ctx context.Context, args []string, opt runOptions) (m inference.
 		h.close()
 		return nil, params, nil, err
 	}
-	return seeded{m}, params, h.close, nil
-}
-
-func serverAnswers(ctx context.Context, addr string) bool {
-	resp, err := get(ctx, addr, "/health")
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	return seeded{m}, entry.Defaults.Params(), h.close, nil
 }

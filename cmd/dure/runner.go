@@ -20,8 +20,12 @@ func runnerCommand() *cobra.Command {
 			// than one P makes the runtime wake more threads for it, which
 			// take the cores from the engine's.
 			runtime.GOMAXPROCS(1)
-			return runner.Serve(cmd.Context(), os.Stdin, os.NewFile(3, "status"),
+			err := runner.Serve(cmd.Context(), os.Stdin, os.NewFile(3, "status"),
 				func(level string) *slog.Logger { return newLogger(os.Stderr, level) })
+			if err != nil {
+				os.Exit(1) // the parent has been told, and says it once
+			}
+			return nil
 		},
 	}
 }

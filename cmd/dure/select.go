@@ -35,6 +35,19 @@ type startedEngine struct {
 // getSet brings the libraries of a choice: from the disk, or by an install.
 type getSet func(ctx context.Context, home string, c library.Choice) (library.Set, error)
 
+// installCommand is what brings the engine that the user wishes for.
+func installCommand(w library.Wish) string {
+	switch {
+	case w.Dir != "":
+		return "unset " + envEngineDir
+	case w.Engine == "source" || library.Variant(w.Engine).FromSource():
+		return "dure engine build"
+	case w.Engine == "" || w.Engine == "auto":
+		return "dure engine install"
+	}
+	return "dure engine install " + w.Engine
+}
+
 // openSet takes what is installed.
 func openSet(_ context.Context, home string, c library.Choice) (library.Set, error) {
 	if c.Variant == library.Custom {

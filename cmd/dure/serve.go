@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -149,13 +150,14 @@ func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog
 	closing := make(chan struct{})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), modelCollector{h})
+	busy := &inFlight{Handler: openai.New(openai.Options{
+		Models: listed{h, entry.Name}, Log: h.log, Registry: registry,
+		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
+		Version: "dure-" + buildVersion() + "+llama.cpp-" + library.LlamaVersion,
+		Hosts:   opt.hosts, Origins: opt.origins, APIKeys: apiKeys(), Closing: closing,
+	})}
 	srv := &http.Server{
-		Handler: openai.New(openai.Options{
-			Models: listed{h, entry.Name}, Log: h.log, Registry: registry,
-			Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
-			Version: "dure-" + buildVersion() + "+llama.cpp-" + library.LlamaVersion,
-			Hosts:   opt.hosts, Origins: opt.origins, APIKeys: apiKeys(), Closing: closing,
-		}),
+		Handler:           busy,
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelWarn),
 	}
@@ -171,15 +173,38 @@ func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog
 	case <-ctx.Done():
 	}
 	signal.Reset(os.Interrupt) // a second Ctrl-C ends at once
-	close(closing)
+	close(closing)             // from now on /health says so and new requests are refused
 	fmt.Fprintln(out, "\nstopping: running answers get a few seconds; Ctrl-C again ends at once")
-	grace, cancel := context.WithTimeout(context.Background(), shutdownGrace)
+	busy.wait(shutdownGrace)
+	h.close() // ends what still runs, with an error that says so
+	grace, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if srv.Shutdown(grace) != nil {
-		h.close() // ends what still runs, with an error that says so
 		srv.Close()
 	}
 	return nil
+}
+
+// inFlight counts the requests that are being answered.
+type inFlight struct {
+	http.Handler
+	n atomic.Int64
+}
+
+// ServeHTTP implements http.Handler.
+func (f *inFlight) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.n.Add(1)
+	defer f.n.Add(-1)
+	f.Handler.ServeHTTP(w, r)
+}
+
+// wait returns when none is left, or after the time.
+func (f *inFlight) wait(most time.Duration) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(most); f.n.Load() > 0 && time.Now().Before(end); {
+		<-tick.C
+	}
 }
 
 // limitProcs leaves the cores that the engine computes on to it: the server's own

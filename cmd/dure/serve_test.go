@@ -231,6 +231,13 @@ func TestWrongInputs(t *testing.T) {
 		{"srve", "serve"},
 		{"run --json", "prompt"},
 		{"run gpt-9 hello", "smollm2-135m"},
+		{"run --addr " + busyNothing(t) + " smollm2-135m hello", "no server answers"},
+		{"run --addr 127.0.0.1:1 --context 64 smollm2-135m hello", "--context"},
+		{"run --max-tokens -1 smollm2-135m hello", "--max-tokens"},
+		{"engine instal", "unknown command"},
+		{"bench foo", "unknown command"},
+		{"engine install --log-level loud", "--log-level"},
+		{"serve --engine vulkan --addr 127.0.0.1:0", "dure engine install vulkan"},
 		{"ps --addr " + busyNothing(t), "dure serve"},
 		{"pull gpt-9", "smollm2-135m"},
 		{"engine install warp", "warp"},
@@ -260,16 +267,39 @@ func busyNothing(t *testing.T) string {
 }
 
 func TestRunOnce(t *testing.T) {
-	nobody := busyNothing(t)
-	out, err := dureCommand(t, "run", "--addr", nobody, "--threads", "1", "--max-tokens", "8", "smollm2-135m", "What is the capital of France? Answer in one word.").Output()
+	out, err := dureCommand(t, "run", "--threads", "1", "--max-tokens", "8", "smollm2-135m", "What is the capital of France? Answer in one word.").Output()
 	if err != nil || !strings.Contains(string(out), "Paris") {
 		t.Errorf("%v: %s", err, out)
 	}
-	cmd := dureCommand(t, "run", "--addr", nobody, "--threads", "1", "--max-tokens", "4", "--json")
+	cmd := dureCommand(t, "run", "--threads", "1", "--max-tokens", "4", "--json")
 	cmd.Stdin = strings.NewReader("Hello")
 	out, err = cmd.Output()
 	if err != nil || !strings.Contains(string(out), `"kind":"done"`) || !strings.HasPrefix(string(out), `{"kind":"started"`) {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// A path is served as itself, also when its name is one of the catalogue's.
+func TestPathWithTheNameOfACatalogueModel(t *testing.T) {
+	data, err := os.ReadFile(enginetest.DemoModel(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "smollm2-135m.gguf")
+	if err := os.WriteFile(path, data[:len(data)/3], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := dureCommand(t, "serve", "--addr", "127.0.0.1:0", path).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), path) {
+		t.Errorf("%v: the truncated file was not the one that was loaded:\n%s", err, out)
+	}
+}
+
+func TestListOnAnEmptyHome(t *testing.T) {
+	cmd := dureCommand(t, "list")
+	cmd.Env = append(cmd.Env, "DURE_HOME="+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "no: dure pull smollm2-135m") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -77,7 +77,7 @@ func Derive(cfg Config, f engine.Facts, freeBytes uint64) (Config, []string, err
 		return cfg, nil, fmt.Errorf("KV cache of %d sequences x %d tokens needs %d MiB, %d MiB are free; ask for a smaller context or fewer sequences",
 			cfg.Sequences, cfg.Context, need()>>20, freeBytes>>20)
 	}
-	note("%d sequences x %d tokens, KV cache at most %d MiB of %d MiB free", cfg.Sequences, cfg.Context, need()>>20, freeBytes>>20)
+	note("%d sequences x %d tokens, KV cache at most %d MiB of the %d MiB it may take", cfg.Sequences, cfg.Context, need()>>20, freeBytes>>20)
 	return cfg, notes, nil
 }
 

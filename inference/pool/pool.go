@@ -13,6 +13,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"slices"
@@ -174,8 +175,10 @@ func (p *Pool) load(ctx context.Context, name string) {
 		}
 		e.runner, e.waiters = r, nil
 		if err != nil {
-			p.log.Error("load", "model", name, "error", err)
 			t.models[name] = nil // the next request tries again
+		}
+		if err != nil && !errors.Is(err, context.Canceled) {
+			p.log.Error("load", "model", name, "error", err) // a client is told the code only
 		}
 	})
 }
