@@ -29,6 +29,7 @@ var (
 	descSeconds   = modelDesc("engine_seconds_total", "Time inside the engine.", "phase")
 	descOverhead  = modelDesc("overhead_seconds_total", "Time of the model's owner between engine calls while there was work.")
 	descEngineCPU = modelDesc("engine_cpu_seconds_total", "CPU time of the model's owner inside the engine; the engine's own threads not counted.")
+	descThreads   = modelDesc("threads", "Threads that compute; fewer than configured while other programs use the cores.")
 	descRejected  = modelDesc("rejected_total", "Requests that found the queue full.")
 	descCancelled = modelDesc("cancelled_total", "Requests cancelled, by what they were doing.", "phase")
 	descCancelLag = modelDesc("cancel_steps_max", "Most engine calls that began between a cancel and its effect.")
@@ -38,7 +39,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (modelCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descInfo, descRequests, descSteps, descTokens, descSeconds, descOverhead, descEngineCPU,
+	for _, d := range []*prometheus.Desc{descInfo, descRequests, descSteps, descTokens, descSeconds, descOverhead, descEngineCPU, descThreads,
 		descRejected, descCancelled, descCancelLag, descStalls, descUp} {
 		ch <- d
 	}
@@ -82,6 +83,7 @@ func collectStats(ch chan<- prometheus.Metric, name string, s llm.Stats) {
 	send(prometheus.CounterValue, descSeconds, s.DecodeSeconds, "decode")
 	send(prometheus.CounterValue, descOverhead, s.OverheadSeconds)
 	send(prometheus.CounterValue, descEngineCPU, s.EngineCPUSeconds)
+	send(prometheus.GaugeValue, descThreads, float64(s.Threads))
 	send(prometheus.CounterValue, descRejected, float64(s.Rejected))
 	for phase, n := range map[string]uint64{"queued": s.CancelledQueued, "prefill": s.CancelledPrefill, "decode": s.CancelledDecode} {
 		send(prometheus.CounterValue, descCancelled, float64(n), phase)

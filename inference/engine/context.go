@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
+	"golang.org/x/sys/unix"
 )
 
 // FlashAttention selects the attention kernel.
@@ -82,6 +83,8 @@ type Context struct {
 	// rows of the last Decode that have logits, by batch index.
 	outputs []bool
 	cpu     time.Duration
+	// threads that compute: the owner's and those of the pool.
+	threads []int
 }
 
 // NewContext allocates the KV cache and compute buffers.
@@ -126,6 +129,8 @@ func (c *Context) attachThreads() error {
 	defer runtime.UnlockOSThread()
 	defer nameThread(threadName())
 	nameThread(ComputeThread)
+	c.threads = []int{unix.Gettid()}
+	others := computeThreads()
 	params := llama.ThreadpoolParamsDefault(int32(c.opt.Threads))
 	params.Poll = uint32(c.opt.Poll)
 	pool, err := llama.ThreadpoolNew(&params)
@@ -136,6 +141,11 @@ func (c *Context) attachThreads() error {
 		return err
 	}
 	c.pool = pool
+	for id := range computeThreads() {
+		if !others[id] && id != c.threads[0] {
+			c.threads = append(c.threads, id)
+		}
+	}
 	llama.AttachThreadpool(c.handle, uintptr(pool), uintptr(pool))
 	return nil
 }
@@ -143,6 +153,24 @@ func (c *Context) attachThreads() error {
 // CPUTime is how long the owner's thread has computed inside Decode so far; the
 // engine's own threads are not in it.
 func (c *Context) CPUTime() time.Duration { return c.cpu }
+
+// Waited is how long the context's threads, together, have waited for a core so
+// far: what other programs took from them.
+func (c *Context) Waited() (sum time.Duration) {
+	for _, id := range c.threads {
+		sum += runDelay(id)
+	}
+	return sum
+}
+
+// SetThreads lets n of the context's threads compute from now on, 1..Threads.
+func (c *Context) SetThreads(n int) error {
+	if n < 1 || n > c.opt.Threads {
+		return fmt.Errorf("threads = %d, must be 1..%d", n, c.opt.Threads)
+	}
+	llama.SetNThreads(c.handle, int32(n), int32(n))
+	return nil
+}
 
 // Options the context was made with.
 func (c *Context) Options() ContextOptions { return c.opt }

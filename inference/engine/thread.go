@@ -1,6 +1,11 @@
 package engine
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -32,4 +37,38 @@ func threadCPU() time.Duration {
 		return 0
 	}
 	return time.Duration(ts.Nano())
+}
+
+// computeThreads are the ids of this process's threads of that name.
+func computeThreads() map[int]bool {
+	ids := map[int]bool{}
+	names, _ := filepath.Glob("/proc/self/task/*/comm") // the pattern is valid
+	for _, file := range names {
+		name, err := os.ReadFile(file)
+		if err != nil || strings.TrimSpace(string(name)) != ComputeThread {
+			continue // it ended meanwhile, or is another one
+		}
+		if id, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
+			ids[id] = true
+		}
+	}
+	return ids
+}
+
+// runDelay is how long a thread of this process has waited for a core so far,
+// by the scheduler's account; 0 where the kernel keeps none.
+func runDelay(thread int) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/schedstat", thread))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(stat)) // time on a core, time waiting, turns
+	if len(fields) < 2 {
+		return 0
+	}
+	ns, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(ns)
 }

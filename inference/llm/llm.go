@@ -51,6 +51,7 @@ func New(model *engine.Model, cfg Config, log *slog.Logger) (*LLM, error) {
 		inbox: make(chan command, 64), wake: make(chan struct{}, 1),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
+	l.stats.threads.Store(int64(cfg.Threads))
 	started := make(chan error, 1)
 	go l.own(started)
 	if err := <-started; err != nil {

@@ -21,6 +21,10 @@ type owner struct {
 	// left is when the last engine call returned; zero when the owner has
 	// waited since.
 	left time.Time
+	pace *pace
+	// waited is what the engine's threads had waited for cores when last asked.
+	waited time.Duration
+	since  time.Duration // inside the engine, since then
 }
 
 // own is the owner goroutine. The thread lock is not a nicety: the calling
@@ -67,7 +71,7 @@ func (l *LLM) newOwner() (*owner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &owner{l: l, ctx: ctx, batch: ctx.NewBatch(), sched: s, alive: map[sched.ID]*request{}}, nil
+	return &owner{l: l, ctx: ctx, batch: ctx.NewBatch(), sched: s, alive: map[sched.ID]*request{}, pace: newPace(l.cfg.Threads), waited: ctx.Waited()}, nil
 }
 
 func (o *owner) close() {
@@ -260,7 +264,34 @@ func (o *owner) compute() (took time.Duration, err error) {
 	err = o.ctx.Decode(o.batch)
 	o.left = time.Now()
 	o.l.stats.engineCPU.Store(int64(o.ctx.CPUTime()))
-	return o.left.Sub(begin), err
+	took = o.left.Sub(begin)
+	o.keepPace(took)
+	return took, err
+}
+
+// keepPace gives up compute threads while other programs need the cores. It
+// looks once a window, since looking reads files.
+func (o *owner) keepPace(took time.Duration) {
+	if o.since += took; o.since < paceWindow || o.l.cfg.Threads == 1 {
+		return
+	}
+	waited := o.ctx.Waited()
+	before := o.pace.threads
+	now := o.pace.observe(o.since, waited-o.waited)
+	o.waited, o.since = waited, 0
+	if now == before {
+		return
+	}
+	if err := o.ctx.SetThreads(now); err != nil {
+		o.l.log.Error("set threads", "error", err)
+		return
+	}
+	o.l.stats.threads.Store(int64(now))
+	if now < before {
+		o.l.log.Warn("other programs use the cores, computing with fewer threads", "threads", now)
+	} else {
+		o.l.log.Info("computing with more threads again", "threads", now)
+	}
 }
 
 // failRows ends the requests of a failed call: what their sequences hold is

@@ -34,6 +34,10 @@ type Stats struct {
 	// Stalls counts pauses for slow readers.
 	Stalls uint64 `json:"stalls"`
 
+	// Threads that compute now: fewer than configured while other programs use
+	// the cores.
+	Threads int `json:"threads"`
+
 	Waiting    int `json:"waiting"`
 	Prefilling int `json:"prefilling"`
 	Decoding   int `json:"decoding"`
@@ -48,6 +52,7 @@ type counters struct {
 	cancelQueued, cancelPrefill                atomic.Uint64
 	cancelDecode, maxCancelSteps               atomic.Uint64
 	heldNS                                     atomic.Int64 // moving mean
+	threads                                    atomic.Int64
 	waiting, prefilling, decoding, slow        atomic.Int64
 }
 
@@ -109,6 +114,7 @@ func (l *LLM) Stats() Stats {
 		CancelledQueued:  c.cancelQueued.Load(), CancelledPrefill: c.cancelPrefill.Load(),
 		CancelledDecode: c.cancelDecode.Load(), MaxCancelSteps: c.maxCancelSteps.Load(),
 		Stalls:  c.stalls.Load(),
+		Threads: int(c.threads.Load()),
 		Waiting: int(c.waiting.Load()), Prefilling: int(c.prefilling.Load()),
 		Decoding: int(c.decoding.Load()), Blocked: int(c.slow.Load()),
 	}
