@@ -20,6 +20,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends at once, whatever hangs
 	err := newRoot().ExecuteContext(ctx)
 	switch {
 	case err == nil:
@@ -35,7 +36,9 @@ func main() {
 // interruptible makes Ctrl-C end a command in order. Only the terminal chat does
 // without it: there Ctrl-C stops an answer.
 func interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(cmd.Context(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
+	return ctx, stop
 }
 
 func newRoot() *cobra.Command {

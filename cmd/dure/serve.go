@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -172,8 +171,7 @@ func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	signal.Reset(os.Interrupt) // a second Ctrl-C ends at once
-	close(closing)             // from now on /health says so and new requests are refused
+	close(closing) // from now on /health says so and new requests are refused
 	fmt.Fprintln(out, "\nstopping: running answers get a few seconds; Ctrl-C again ends at once")
 	busy.wait(shutdownGrace)
 	h.close() // ends what still runs, with an error that says so

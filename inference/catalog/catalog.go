@@ -76,8 +76,19 @@ func set[T any](to *T, from *T) {
 	}
 }
 
-// Load decodes the catalog file at path.
+// maxFile is far more than a catalog needs.
+const maxFile = 4 << 20
+
+// Load decodes the catalog file at path: a regular file of at most 4 MiB, since
+// others can hang or fill the memory.
 func Load(path string) (*Catalog, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil, &FileError{File: path, Message: fmt.Sprintf("want a regular file of at most %d bytes, this is %s of %d", maxFile, info.Mode().Type(), info.Size())}
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)

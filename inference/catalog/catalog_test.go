@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"dure/inference"
@@ -122,4 +123,24 @@ func TestEditDistanceProperty(t *testing.T) {
 			t.Fatalf("one byte of %q costs %d", a, editDistance(a, "x"+a[1:]))
 		}
 	})
+}
+
+// What is no regular file could hang or fill the memory.
+func TestLoadRefusesWhatIsNoOrdinaryFile(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "models.yaml")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	big := filepath.Join(t.TempDir(), "big.yaml")
+	if err := os.WriteFile(big, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(big, maxFile+1); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{fifo, big, "/dev/zero", t.TempDir()} {
+		if _, err := Load(path); err == nil {
+			t.Errorf("%s was read", path)
+		}
+	}
 }

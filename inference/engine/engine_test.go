@@ -3,10 +3,12 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,7 +169,7 @@ func TestLoadReportsProgressAndCancels(t *testing.T) {
 func TestTokensRoundTrip(t *testing.T) {
 	m := enginetest.Load(t, enginetest.Llama(t, synth.Config{}))
 	for _, text := range []string{"", "hello", "두레 농사", "🌾👩‍🌾", "a\x00b", "\xff\xfe broken", strings.Repeat("long ", 4000)} {
-		tokens, err := m.Tokenize(text, false, false)
+		tokens, err := m.Tokenize(t.Context(), text, false, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,6 +184,38 @@ func TestTokensRoundTrip(t *testing.T) {
 		if string(back) != want {
 			t.Errorf("%.20q came back as %.20q", want, back)
 		}
+	}
+}
+
+// A long text is cut in front of control tokens; the tokens are those of the
+// whole, and a conversation of a hundred thousand messages takes no minutes.
+func TestLongTextsAreTokenisedInPieces(t *testing.T) {
+	m := enginetest.Load(t, enginetest.DemoModel(t))
+	turn := func(i int) string {
+		return fmt.Sprintf("<|im_start|>user\n%s %d 두레<|im_end|>\n", strings.Repeat("some words, ", i%40), i)
+	}
+	var all strings.Builder
+	var want []engine.Token
+	for i := range 400 {
+		all.WriteString(turn(i))
+		part, err := m.Tokenize(t.Context(), turn(i), false, true) // short: in one piece
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, part...)
+	}
+	got, err := m.Tokenize(t.Context(), all.String(), false, true)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d tokens, want %d, %v", len(got), len(want), err)
+	}
+	many := strings.Repeat("<|im_start|>user\n<|im_end|>\n", 100_000)
+	if got, err := m.Tokenize(t.Context(), many, false, true); err != nil || len(got) != 500_000 {
+		t.Errorf("%d tokens, %v", len(got), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.Tokenize(ctx, many, false, true); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
 }
 

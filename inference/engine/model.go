@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"unsafe"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
 )
@@ -34,6 +33,10 @@ type Model struct {
 	vocab  llama.Vocab
 	facts  Facts
 	eog    map[Token]bool
+	// controls are the texts of the control tokens; longest is the most bytes
+	// that one token stands for.
+	controls []string
+	longest  int
 }
 
 // Facts are what the engine knows of a loaded model.
@@ -56,6 +59,7 @@ type Facts struct {
 	ChatTemplate string // empty when the file has none
 	BOS, EOS     Token  // -1 when there is none
 	AddBOS       bool   // tokenising a document puts BOS in front
+	AddEOS       bool   // and EOS behind it
 }
 
 // loading serialises loads: the progress callback is one C closure for the
@@ -107,7 +111,7 @@ func (l *Library) LoadModel(ctx context.Context, opt LoadOptions) (*Model, error
 	}
 	m := &Model{lib: l, handle: handle, vocab: llama.ModelGetVocab(handle)}
 	m.facts = m.readFacts()
-	m.eog = m.readEOG()
+	m.readVocabulary()
 	return m, nil
 }
 
@@ -149,6 +153,7 @@ func (m *Model) readFacts() Facts {
 		BOS:          Token(llama.VocabBOS(m.vocab)),
 		EOS:          Token(llama.VocabEOS(m.vocab)),
 		AddBOS:       llama.VocabGetAddBOS(m.vocab),
+		AddEOS:       llama.VocabGetAddEOS(m.vocab),
 	}
 	f.Architecture, _ = llama.ModelMetaValStr(m.handle, "general.architecture")
 	return f
@@ -167,29 +172,6 @@ func (m *Model) Close() error {
 	return err
 }
 
-// Tokenize turns text into tokens. addSpecial puts BOS (and EOS) where the
-// model wants them around a document; parseSpecial reads "<|im_start|>" and its
-// like as control tokens instead of as plain text.
-func (m *Model) Tokenize(text string, addSpecial, parseSpecial bool) ([]Token, error) {
-	if len(text) > 1<<30 {
-		return nil, fmt.Errorf("text of %d bytes is too long to tokenise", len(text))
-	}
-	// Few texts need more tokens than bytes/2; a second call covers the rest.
-	tokens := make([]Token, len(text)/2+8)
-	for {
-		n := extra.tokenize(m.vocab, unsafe.Pointer(unsafe.StringData(text)), int32(len(text)),
-			unsafe.Pointer(unsafe.SliceData(tokens)), int32(len(tokens)), addSpecial, parseSpecial)
-		switch {
-		case n >= 0:
-			return tokens[:n], nil
-		case -int(n) <= len(tokens):
-			return nil, fmt.Errorf("tokenise %d bytes: engine answered %d", len(text), n)
-		default:
-			tokens = make([]Token, -int(n))
-		}
-	}
-}
-
 // AppendPiece appends the bytes of token to dst; they may be part of a
 // character. Control tokens give nothing unless special is true.
 func (m *Model) AppendPiece(dst []byte, token Token, special bool) []byte {
@@ -204,15 +186,20 @@ func (m *Model) AppendPiece(dst []byte, token Token, special bool) []byte {
 	return dst[:start+max(int(n), 0)]
 }
 
-// readEOG asks for every token once: the answer is wanted at every step.
-func (m *Model) readEOG() map[Token]bool {
-	eog := map[Token]bool{}
+// readVocabulary asks once for what is wanted at every step.
+func (m *Model) readVocabulary() {
+	m.eog, m.longest = map[Token]bool{}, 1
+	var piece []byte
 	for t := range Token(m.facts.Vocabulary) {
+		piece = m.AppendPiece(piece[:0], t, true)
+		m.longest = max(m.longest, len(piece))
 		if llama.VocabIsEOG(m.vocab, llama.Token(t)) {
-			eog[t] = true
+			m.eog[t] = true
+		}
+		if len(piece) > 0 && llama.VocabIsControl(m.vocab, llama.Token(t)) {
+			m.controls = append(m.controls, string(piece))
 		}
 	}
-	return eog
 }
 
 // IsEOG reports whether token ends a generation (EOS, EOT and their like).

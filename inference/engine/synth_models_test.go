@@ -62,7 +62,7 @@ func checkSynthetic(t *testing.T, path string) {
 		t.Errorf("engine %+v, header: %d parameters, %d bytes, vocabulary %d, context %d", facts, g.Parameters, g.Bytes, g.Vocabulary, g.TrainContext)
 	}
 	const text = "Hello the world, 안녕하세요 \U0001f600\r\n\t 123"
-	tokens, err := m.Tokenize(text, false, false)
+	tokens, err := m.Tokenize(t.Context(), text, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"strings"
 	"time"
@@ -31,17 +32,17 @@ func (l *LLM) Generate(ctx context.Context, req *inference.Request) iter.Seq2[in
 }
 
 // prepare renders, tokenises and checks a request.
-func (l *LLM) prepare(req *inference.Request) (*request, error) {
+func (l *LLM) prepare(ctx context.Context, req *inference.Request) (*request, error) {
 	sampler, err := sample.New(req.Params)
 	if err != nil {
 		return nil, err
 	}
-	prompt, err := l.tokens(req.Messages)
+	prompt, err := l.tokens(ctx, req.Messages)
 	if err != nil {
 		return nil, err
 	}
 	if len(prompt) >= l.info.Context {
-		return nil, l.tooLong(req.Messages, len(prompt))
+		return nil, l.tooLong(req.Messages, fmt.Sprint(len(prompt)), len(prompt))
 	}
 	maxTokens := l.info.Context - len(prompt)
 	if m := req.Params.MaxTokens; m > 0 {
@@ -55,7 +56,7 @@ func (l *LLM) prepare(req *inference.Request) (*request, error) {
 }
 
 // tokens of the rendered conversation.
-func (l *LLM) tokens(messages []inference.Message) ([]engine.Token, error) {
+func (l *LLM) tokens(ctx context.Context, messages []inference.Message) ([]engine.Token, error) {
 	if len(messages) == 0 {
 		return nil, &inference.Error{Code: inference.CodeInvalidRequest, Param: "messages", Message: "messages is empty; send at least one message"}
 	}
@@ -68,7 +69,15 @@ func (l *LLM) tokens(messages []inference.Message) ([]engine.Token, error) {
 	// The template writes BOS itself where the model wants one; only when it
 	// did not does the tokeniser add it.
 	addBOS := l.model.Facts().AddBOS && !strings.HasPrefix(text, l.bos)
-	tokens, err := l.model.Tokenize(text, addBOS, true)
+	// What is far too long is refused by its bytes: counting its tokens takes
+	// seconds.
+	if least := l.model.MinTokens(len(text)); least >= l.info.Context {
+		return nil, l.tooLong(messages, fmt.Sprintf("at least %d", least), least)
+	}
+	tokens, err := l.model.Tokenize(ctx, text, addBOS, true)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, inference.Errorf(inference.CodeInternal, "tokenise: %v", err)
 	}
@@ -80,16 +89,18 @@ func (l *LLM) tokens(messages []inference.Message) ([]engine.Token, error) {
 
 // tooLong says what does not fit and which message is the largest, since that
 // is the one to shorten. Nothing is ever cut.
-func (l *LLM) tooLong(messages []inference.Message, prompt int) error {
-	largest, size := 0, -1
+func (l *LLM) tooLong(messages []inference.Message, count string, prompt int) error {
+	largest, total := 0, 0
 	for i, m := range messages {
-		if tokens, err := l.model.Tokenize(m.Content, false, false); err == nil && len(tokens) > size {
-			largest, size = i, len(tokens)
+		total += len(m.Content)
+		if len(m.Content) > len(messages[largest].Content) {
+			largest = i
 		}
 	}
+	share := 100 * len(messages[largest].Content) / max(total, 1)
 	err := inference.Errorf(inference.CodeContextExceeded,
-		"the prompt has %d tokens, the context holds %d and the answer needs at least one; the largest message is messages[%d] (%s) with %d tokens",
-		prompt, l.info.Context, largest, messages[largest].Role, size)
+		"the prompt has %s tokens, the context holds %d and the answer needs at least one; the largest message is messages[%d] (%s) with %d%% of the text",
+		count, l.info.Context, largest, messages[largest].Role, share)
 	err.Param, err.PromptTokens, err.ContextTokens = "messages", prompt, l.info.Context
 	return err
 }
@@ -165,7 +176,7 @@ func (s *stream) begin(ctx context.Context, req *inference.Request) (*request, e
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.l.prepare(req)
+	r, err := s.l.prepare(ctx, req)
 	if err != nil {
 		return nil, err
 	}
