@@ -8,7 +8,7 @@ import (
 )
 
 // pieceBytes is about how much text goes to the engine's tokeniser at once.
-const pieceBytes = 512
+const pieceBytes = 4 << 10
 
 // Tokenize turns text into tokens. addSpecial puts BOS (and EOS) where the
 // model wants them around a document; parseSpecial reads "<|im_start|>" and its
