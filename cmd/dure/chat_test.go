@@ -89,15 +89,15 @@ func TestFailedRequestLeavesTheConversation(t *testing.T) {
 }
 
 func TestChatCommands(t *testing.T) {
-	c, _, out := newChat()
 	for line, want := range map[string]string{
 		"/help": "/retry", "/set": "temperature 1", "/set temperature 0.5": "temperature 0.5", "/set seed 7": "seed 7", "/stats": "no answer",
 	} {
-		out.Reset()
+		c, _, out := newChat()
 		if err := do(t, c, line); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: %v, printed %q", line, err, out)
 		}
 	}
+	c, _, _ := newChat()
 	for _, line := range []string{"/nonsense", "/set colour red", "/set seed x", "/set temperature warm", "/retry"} {
 		if err := do(t, c, line); err == nil {
 			t.Errorf("%s was accepted", line)
