@@ -45,7 +45,7 @@ func Loop(ctx context.Context, opt LoopOptions) (LoopResult, error) {
 	}
 	defer model.Close()
 	l := &loop{vocabulary: model.Facts().Vocabulary}
-	size := max(opt.Prompt, opt.Generate) + 1
+	size := max(opt.Prompt, opt.Generate)
 	l.ctx, err = model.NewContext(engine.ContextOptions{
 		Cells: size, Sequences: 1, Batch: max(512, opt.Prompt), MicroBatch: 512, Outputs: 1,
 		Threads: opt.Threads, Poll: opt.Poll,
