@@ -53,15 +53,6 @@ func (m *Metadata) uintOr(key string, otherwise uint64) (uint64, error) {
 	return v, err
 }
 
-// uint reads an integer that must be there.
-func (m *Metadata) uint(key string) (uint64, error) {
-	v, found, err := read(m, key, Value.Uint)
-	if !found {
-		return 0, &KeyError{Key: key, Err: ErrMissingKey}
-	}
-	return v, err
-}
-
 // textOr reads a string, or takes the default where the key is missing.
 func (m *Metadata) textOr(key, otherwise string) (string, error) {
 	v, found, err := read(m, key, Value.Text)

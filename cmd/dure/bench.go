@@ -112,14 +112,10 @@ func newRig(ctx context.Context, args []string, opt benchOptions) (*benchRig, er
 	if err != nil {
 		return nil, err
 	}
-	entry, err := resolve(home, args)
+	entry, path, err := resolveLocal(home, args)
 	if err != nil {
 		return nil, err
 	}
-	if err := requireLocal(home, entry); err != nil {
-		return nil, err
-	}
-	path, _ := catalog.Local(home, entry)
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}

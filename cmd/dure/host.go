@@ -167,10 +167,15 @@ func (h *host) close() { h.pool.Close() }
 
 var errNoModel = errors.New("the model is not on this machine")
 
-// requireLocal gives the plain error, with the fix, before anything is started.
-func requireLocal(home string, e catalog.Entry) error {
-	if _, ok := catalog.Local(home, e); ok {
-		return nil
+// resolveLocal finds the model that the arguments name and its file. One that is
+// not on this machine is a plain error, with the fix, before anything is started.
+func resolveLocal(home string, args []string) (entry catalog.Entry, path string, err error) {
+	if entry, err = resolve(home, args); err != nil {
+		return entry, "", err
 	}
-	return fmt.Errorf("%w: %s; run `dure pull %s`", errNoModel, e.Name, e.Name)
+	path, ok := catalog.Local(home, entry)
+	if !ok {
+		return entry, "", fmt.Errorf("%w: %s; run `dure pull %s`", errNoModel, entry.Name, entry.Name)
+	}
+	return entry, path, nil
 }

@@ -179,14 +179,11 @@ func loadModel(ctx context.Context, args []string, opt runOptions) (m inference.
 	if err != nil {
 		return nil, params, nil, err
 	}
-	entry, err := resolve(home, args)
+	entry, _, err := resolveLocal(home, args)
 	if err != nil {
 		if len(args) == 1 && strings.Contains(args[0], " ") {
 			err = fmt.Errorf("%w\nif that was the prompt, name a model before it: dure run MODEL %q", err, args[0])
 		}
-		return nil, params, nil, err
-	}
-	if err := requireLocal(home, entry); err != nil {
 		return nil, params, nil, err
 	}
 	h, err := newHost(ctx, opt.hostOptions, os.Stderr, entry)

@@ -129,17 +129,17 @@ func probe(ctx context.Context, dir string) (probeReport, error) {
 // would start and compute on the CPU without a word.
 func usesCard(v library.Variant, p probeReport) error {
 	forCPU := v == library.CPU || v == library.SourceCPU || v == library.Custom
-	if forCPU || (startedEngine{probeReport: p}).gpu() != nil {
+	if forCPU || p.gpu() != nil {
 		return nil
 	}
 	return errors.New("it starts but sees no graphics card; check the card's driver (`dure doctor`)")
 }
 
 // gpu is the first graphics card the engine can use; nil if there is none.
-func (e startedEngine) gpu() *engine.Device {
-	for i, d := range e.Devices {
+func (p probeReport) gpu() *engine.Device {
+	for i, d := range p.Devices {
 		if d.Kind == "gpu" || d.Kind == "igpu" {
-			return &e.Devices[i]
+			return &p.Devices[i]
 		}
 	}
 	return nil

@@ -104,11 +104,8 @@ func serve(cmd *cobra.Command, args []string, opt serveOptions) error {
 	if err != nil {
 		return err
 	}
-	entry, err := resolve(home, args)
+	entry, _, err := resolveLocal(home, args)
 	if err != nil {
-		return err
-	}
-	if err := requireLocal(home, entry); err != nil {
 		return err
 	}
 	listener, err := listen(opt.addr)

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/gguf"
-	"dure/inference/catalog"
 )
 
 func showCommand() *cobra.Command {
@@ -25,14 +24,10 @@ func showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			entry, err := resolve(home, args)
+			_, path, err := resolveLocal(home, args)
 			if err != nil {
 				return err
 			}
-			if err := requireLocal(home, entry); err != nil {
-				return err
-			}
-			path, _ := catalog.Local(home, entry)
 			m, err := gguf.Open(path)
 			if err != nil {
 				return err

@@ -11,13 +11,9 @@ import (
 
 // Stream is when the tokens of one answer arrived.
 type Stream struct {
-	Sent   time.Time
 	Events []time.Time
 	Tokens int // a token that is part of a character brings no event of its own
 }
-
-// FirstToken is how long the first token took.
-func (s Stream) FirstToken() time.Duration { return s.Events[0].Sub(s.Sent) }
 
 // Rate is the tokens a second after the first.
 func (s Stream) Rate() float64 {
@@ -27,7 +23,7 @@ func (s Stream) Rate() float64 {
 // Generate asks for exactly n tokens, greedily, and records when their events
 // arrived. Tokens that are part of a character arrive with its last one.
 func Generate(ctx context.Context, m inference.Model, prompt string, n int) (Stream, error) {
-	s := Stream{Sent: time.Now()}
+	var s Stream
 	req := &inference.Request{
 		Messages: []inference.Message{{Role: inference.RoleUser, Content: prompt}},
 		Params:   inference.Params{TopP: 1, MaxTokens: n, IgnoreEOS: true, Seed: 1},

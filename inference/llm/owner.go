@@ -22,9 +22,6 @@ type owner struct {
 	// waited since.
 	left time.Time
 	pace *pace
-	// waited is what the engine's threads had waited for cores when last asked.
-	waited time.Duration
-	since  time.Duration // inside the engine, since then
 }
 
 // own is the owner goroutine. The thread lock is not a nicety: the calling
@@ -71,7 +68,7 @@ func (l *LLM) newOwner() (*owner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &owner{l: l, ctx: ctx, batch: ctx.NewBatch(), sched: s, alive: map[sched.ID]*request{}, pace: newPace(l.cfg.Threads), waited: ctx.Waited()}, nil
+	return &owner{l: l, ctx: ctx, batch: ctx.NewBatch(), sched: s, alive: map[sched.ID]*request{}, pace: newPace(l.cfg.Threads, ctx.Waited())}, nil
 }
 
 func (o *owner) close() {
@@ -146,9 +143,11 @@ func (o *owner) cancel(r *request) {
 	}
 	o.l.stats.cancelled(r)
 	o.release(r)
+	close(r.outbox)
 }
 
-// release forgets a request, frees its cache and closes its outbox.
+// release forgets a request and frees its cache. The caller closes its outbox
+// afterwards, so that whoever hears of the end finds the sequence free.
 func (o *owner) release(r *request) {
 	delete(o.alive, r.id)
 	if slot := o.sched.Remove(r.id); slot >= 0 {
@@ -159,7 +158,7 @@ func (o *owner) release(r *request) {
 	if !r.started.IsZero() {
 		o.l.stats.held(time.Since(r.started))
 	}
-	close(r.outbox)
+	o.l.stats.publish(o.sched.Counts())
 }
 
 func (o *owner) failAll(err error) {
@@ -179,12 +178,13 @@ func (o *owner) failAll(err error) {
 	}
 }
 
-// finish sends the last item and releases. The outbox keeps one place for it
+// finish releases and sends the last item. The outbox keeps one place for it
 // (see push), so it never waits.
 func (o *owner) finish(r *request, last item) {
 	last.times = r.times(time.Now())
-	r.outbox <- last
 	o.release(r)
+	r.outbox <- last
+	close(r.outbox)
 }
 
 func (r *request) times(now time.Time) times {
@@ -269,16 +269,10 @@ func (o *owner) compute() (took time.Duration, err error) {
 	return took, err
 }
 
-// keepPace gives up compute threads while other programs need the cores. It
-// looks once a window, since looking reads files.
+// keepPace gives up compute threads while other programs need the cores.
 func (o *owner) keepPace(took time.Duration) {
-	if o.since += took; o.since < paceWindow || o.l.cfg.Threads == 1 {
-		return
-	}
-	waited := o.ctx.Waited()
 	before := o.pace.threads
-	now := o.pace.observe(o.since, waited-o.waited)
-	o.waited, o.since = waited, 0
+	now := o.pace.observe(took, o.ctx.Waited)
 	if now == before {
 		return
 	}

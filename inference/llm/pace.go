@@ -18,27 +18,32 @@ const (
 )
 
 // pace decides how many threads compute. It is pure: the owner tells it what
-// steps took and how long the threads waited for a core meanwhile.
+// steps took and, when it asks, how long the threads have waited for cores.
 type pace struct {
 	most    int // configured
 	threads int // now
 	rest    int // windows until the next try, when fewer than most compute
 	pause   int // what rest is set to next
 	wall    time.Duration
-	waited  time.Duration
+	waited  time.Duration // in all, up to the start of the window
 }
 
-func newPace(threads int) *pace { return &pace{most: threads, threads: threads, pause: minRest} }
+// newPace begins with all threads, which have waited so long in all.
+func newPace(threads int, waited time.Duration) *pace {
+	return &pace{most: threads, threads: threads, pause: minRest, waited: waited}
+}
 
-// observe takes one step and returns how many threads compute the next.
-func (p *pace) observe(took, waited time.Duration) int {
+// observe takes one step and returns how many threads compute the next. waited
+// tells how long the threads have waited for cores in all; it is asked once a
+// window, since finding out reads files.
+func (p *pace) observe(took time.Duration, waited func() time.Duration) int {
 	p.wall += took
-	p.waited += waited
 	if p.wall < paceWindow {
 		return p.threads
 	}
-	share := float64(p.waited) / float64(p.wall) / float64(p.threads)
-	p.wall, p.waited = 0, 0
+	now := waited()
+	share := float64(now-p.waited) / float64(p.wall) / float64(p.threads)
+	p.wall, p.waited = 0, now
 	switch {
 	case share > crowded && p.threads > 1:
 		p.threads--

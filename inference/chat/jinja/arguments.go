@@ -13,8 +13,6 @@ type keyword struct {
 	value Value
 }
 
-func positional(vs ...Value) arguments { return arguments{positional: vs} }
-
 // absent stands for an optional argument that was not given: None is a value.
 type absent struct{}
 
