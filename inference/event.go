@@ -8,7 +8,9 @@ const (
 	// context and has its place in the queue. Usage.PromptTokens is set, but by
 	// remote endpoints, which tell it only at the end.
 	EventStarted EventKind = "started"
-	// EventText carries a piece of the answer in Text: whole characters only.
+	// EventText carries a piece of the answer in Text, whole characters only,
+	// and where they were asked for the Logprobs of tokens whose text is
+	// complete with it. Text is empty only beside Logprobs.
 	EventText EventKind = "text"
 	// EventDone comes last and once: Finish and Usage are final.
 	EventDone EventKind = "done"
@@ -35,8 +37,33 @@ type Usage struct {
 
 // Event is one step of an answer.
 type Event struct {
-	Kind   EventKind    `json:"kind"`
-	Text   string       `json:"text,omitempty"`
-	Finish FinishReason `json:"finish,omitempty"`
-	Usage  *Usage       `json:"usage,omitempty"`
+	Kind     EventKind      `json:"kind"`
+	Text     string         `json:"text,omitempty"`
+	Logprobs []TokenLogprob `json:"logprobs,omitempty"`
+	Finish   FinishReason   `json:"finish,omitempty"`
+	Usage    *Usage         `json:"usage,omitempty"`
+	// More says that the next event is already here, so that a surface may
+	// send both at once.
+	More bool `json:"-"`
 }
+
+// TokenLogprob is one token of the answer with its probability.
+type TokenLogprob struct {
+	Candidate
+	// Top are the likeliest tokens at this place, by falling probability. The
+	// token itself is among them only if it is one of the likeliest.
+	Top []Candidate `json:"top,omitempty"`
+}
+
+// Candidate is a token that could stand at a place.
+type Candidate struct {
+	Token int32 `json:"token"`
+	// Bytes of the token's text, which may be a part of a character.
+	Bytes []byte `json:"bytes"`
+	// Logprob is the natural logarithm of the probability that the model gives
+	// the token before any sampling step; at least MinLogprob.
+	Logprob float32 `json:"logprob"`
+}
+
+// MinLogprob stands for a probability of zero, as in OpenAI's API.
+const MinLogprob = -9999

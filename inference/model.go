@@ -18,6 +18,20 @@ type Model interface {
 	Info() Info
 }
 
+// Tokenizer is implemented by models whose tokens are at hand; remote ones'
+// are not. It is safe for concurrent use.
+type Tokenizer interface {
+	// Tokenize returns the tokens of a text. special adds what the model wants
+	// around a prompt (BOS, EOS) and reads the text of special tokens as those
+	// tokens.
+	Tokenize(ctx context.Context, text string, special bool) ([]int32, error)
+	// Detokenize returns the bytes of each token, special ones included.
+	Detokenize(ctx context.Context, tokens []int32) ([][]byte, error)
+	// Render returns the prompt that a conversation becomes. open leaves it
+	// where the assistant's answer begins.
+	Render(ctx context.Context, messages []Message, open bool) (string, error)
+}
+
 // Info describes a model that is loaded.
 type Info struct {
 	Name string `json:"name"`
