@@ -37,6 +37,7 @@ clients: ## fetch the stock OpenAI clients that the tests use
 test: build check clients ## everything that must hold: unit, race, end to end with real models
 	@bin/dure engine install cpu
 	@bin/dure pull smollm2-135m
+	@bin/dure pull gemma-3-270m
 	@test -n "$(RACE)" || echo "SKIPPED the race detector: it needs a C compiler"
 	go build $(RACE) ./...
 	go test -json $(RACE) -p 1 -timeout 20m ./... | python3 .ci/testsum.py

@@ -36,11 +36,24 @@ type Entry struct {
 
 // Source is where a model's file comes from: exactly one field is set.
 type Source struct {
-	PyPI *PyPI  `yaml:"pypi"`
-	Path string `yaml:"path"` // absolute
+	PyPI *PyPI `yaml:"pypi"`
+	// Parts are the pieces of a file that is too large for one package, first to
+	// last: joined byte by byte they are the GGUF file.
+	Parts []PyPI `yaml:"pypi_parts"`
+	Path  string `yaml:"path"` // absolute
 }
 
-// PyPI is a file inside a wheel of a Python package.
+// wheels are the wheels that the file is made of, in the order of its bytes;
+// none where the source is a path.
+func (s Source) wheels() []PyPI {
+	if s.PyPI != nil {
+		return []PyPI{*s.PyPI}
+	}
+	return s.Parts
+}
+
+// PyPI is a file inside a wheel of a Python package: a whole GGUF file, or a
+// part of one.
 type PyPI struct {
 	Package string `yaml:"package"`
 	Version string `yaml:"version"`

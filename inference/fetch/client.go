@@ -87,7 +87,7 @@ func (a Artifact) clientError(p Process, err error, output, stage, downloads str
 	}
 	if containsAny(output, "ENOSPC", "No space left on device", "no space left on device", "EDQUOT", "Disk quota exceeded") {
 		free, freeErr := Free(stage)
-		return &DiskFullError{Path: stage, Free: free, Need: a.room(),
+		return &DiskFullError{Path: stage, Free: free, Need: room(a),
 			Err: errors.Join(fmt.Errorf("%s: %w: %s", p.Path, err, strings.TrimSpace(output)), freeErr)}
 	}
 	e := &ClientError{Command: p.String(), Status: err.Error(), Failure: classify(output), Output: output}

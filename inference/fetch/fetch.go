@@ -8,13 +8,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
 // Progress is how far one step is. Done and Total are bytes, except where the
 // maker of the step says otherwise; Total is 0 where it is not known.
 type Progress struct {
-	Step        string // "download", "verify", "unpack" and others of the callers
+	Step        string // "download", "verify", "fetch", "unpack" and others of the callers
 	Name        string // what is worked on
 	Done, Total int64
 }
@@ -77,7 +78,7 @@ func (f *Fetcher) fetch(ctx context.Context, a Artifact) (string, error) {
 	if err != nil || ok {
 		return path, err
 	}
-	if err := CheckSpace(f.Home, a.room()); err != nil {
+	if err := CheckSpace(f.Home, room(a)); err != nil {
 		return "", err
 	}
 	stage, err := f.Stage(name)
@@ -97,9 +98,51 @@ func (f *Fetcher) fetch(ctx context.Context, a Artifact) (string, error) {
 	return path, nil
 }
 
-// room is what a client needs on the disk: both hold the archive twice for a
-// moment.
-func (a Artifact) room() uint64 { return 2 * uint64(a.Bytes) }
+// FetchAll fetches the artifacts one after the other and returns their paths in
+// the same order. The progress is one of step "fetch", of this name, over the
+// bytes of all, and never goes back. What was fetched before a failure stays in
+// downloads, so that the next attempt goes on from there. Errors are Fetch's.
+func (f *Fetcher) FetchAll(ctx context.Context, name string, all []Artifact) ([]string, error) {
+	var total, before, done int64
+	for _, a := range all {
+		total += a.Bytes
+	}
+	one := *f
+	one.Progress = func(p Progress) {
+		done = max(done, before+p.Done)
+		f.Report(Progress{Step: "fetch", Name: name, Done: done, Total: total})
+	}
+	if f.Progress == nil {
+		one.Progress = nil // nobody listens: nothing is to be watched
+	}
+	var paths []string
+	for _, a := range all {
+		path, err := one.Fetch(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+		before += a.Bytes
+	}
+	return paths, nil
+}
+
+// Room is what FetchAll needs on the disk for those that are not there yet.
+func (f *Fetcher) Room(all ...Artifact) uint64 {
+	missing := slices.DeleteFunc(slices.Clone(all), f.Have)
+	return room(missing...)
+}
+
+// room is what a client needs on the disk for archives that it fetches one
+// after the other: both hold the one at hand twice for a moment.
+func room(all ...Artifact) uint64 {
+	var sum, largest uint64
+	for _, a := range all {
+		sum += uint64(a.Bytes)
+		largest = max(largest, uint64(a.Bytes))
+	}
+	return sum + largest
+}
 
 // reuse looks for the archive in downloads.
 func (f *Fetcher) reuse(ctx context.Context, a Artifact, path string) (bool, error) {

@@ -46,16 +46,9 @@ func Unpack(ctx context.Context, archive, dir string, what Unpacking) ([]File, e
 		return nil, fmt.Errorf("unpack %s: %w", archive, err)
 	}
 	defer root.Close()
-	u := &unpacker{archive: archive, root: root, what: what, buf: make([]byte, 256<<10)}
-	switch {
-	case strings.HasSuffix(archive, ".tgz"):
-		err = u.tgz(ctx)
-	case strings.HasSuffix(archive, ".whl"):
-		err = u.zip(ctx)
-	default:
-		err = u.bad("", "want a .tgz or .whl file", nil)
-	}
-	if err != nil {
+	u := &unpacker{archive: archive, name: filepath.Base(archive), what: what, buf: make([]byte, 256<<10)}
+	u.write = u.writeBelow(root)
+	if err := u.members(ctx); err != nil {
 		return nil, fmt.Errorf("unpack: %w", DiskFull(err, dir, uint64(what.Limit)))
 	}
 	return u.files, nil
@@ -66,8 +59,10 @@ const reportEvery = 1 << 20
 
 type unpacker struct {
 	archive string
-	root    *os.Root
+	name    string // of the progress
 	what    Unpacking
+	// write puts a selected member where its select says.
+	write   func(ctx context.Context, member, to string, r io.Reader) error
 	buf     []byte
 	written int64
 	// reported is what the last progress said.
@@ -77,6 +72,17 @@ type unpacker struct {
 
 func (u *unpacker) bad(member, reason string, err error) error {
 	return &ArchiveError{Path: u.archive, Member: member, Reason: reason, Err: err}
+}
+
+// members goes through the archive.
+func (u *unpacker) members(ctx context.Context) error {
+	switch {
+	case strings.HasSuffix(u.archive, ".tgz"):
+		return u.tgz(ctx)
+	case strings.HasSuffix(u.archive, ".whl"):
+		return u.zip(ctx)
+	}
+	return u.bad("", "want a .tgz or .whl file", nil)
 }
 
 func (u *unpacker) tgz(ctx context.Context) error {
@@ -159,28 +165,31 @@ func safeName(name string) bool {
 	return filepath.IsLocal(name) && !strings.ContainsAny(name, "\\\x00")
 }
 
-func (u *unpacker) write(ctx context.Context, member, to string, r io.Reader) error {
-	if err := u.root.MkdirAll(path.Dir(to), 0o755); err != nil {
-		return err
+// writeBelow makes a file of each member.
+func (u *unpacker) writeBelow(root *os.Root) func(ctx context.Context, member, to string, r io.Reader) error {
+	return func(ctx context.Context, member, to string, r io.Reader) error {
+		if err := root.MkdirAll(path.Dir(to), 0o755); err != nil {
+			return err
+		}
+		out, err := root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if errors.Is(err, os.ErrExist) {
+			return u.bad(member, "a file of its name was there before", err)
+		}
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		sum := sha256.New()
+		n, err := u.copy(ctx, member, io.MultiWriter(out, sum), r)
+		if err != nil {
+			return err
+		}
+		if err := out.Close(); err != nil {
+			return err
+		}
+		u.files = append(u.files, File{Path: to, Bytes: n, SHA256: hex.EncodeToString(sum.Sum(nil))})
+		return nil
 	}
-	out, err := u.root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, os.ErrExist) {
-		return u.bad(member, "a file of its name was there before", err)
-	}
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	sum := sha256.New()
-	n, err := u.copy(ctx, member, io.MultiWriter(out, sum), r)
-	if err != nil {
-		return err
-	}
-	if err := out.Close(); err != nil {
-		return err
-	}
-	u.files = append(u.files, File{Path: to, Bytes: n, SHA256: hex.EncodeToString(sum.Sum(nil))})
-	return nil
 }
 
 func (u *unpacker) copy(ctx context.Context, member string, w io.Writer, r io.Reader) (int64, error) {
@@ -200,7 +209,7 @@ func (u *unpacker) copy(ctx context.Context, member string, w io.Writer, r io.Re
 		ended := errors.Is(readErr, io.EOF)
 		if u.what.Progress != nil && (ended || u.written-u.reported >= reportEvery) {
 			u.reported = u.written
-			u.what.Progress(Progress{Step: "unpack", Name: filepath.Base(u.archive), Done: u.written, Total: u.what.Limit})
+			u.what.Progress(Progress{Step: "unpack", Name: u.name, Done: u.written, Total: u.what.Limit})
 		}
 		if ended {
 			return n, nil
