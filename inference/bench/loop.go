@@ -69,7 +69,7 @@ func Loop(ctx context.Context, opt LoopOptions) (LoopResult, error) {
 		if err := measure(&res.Decode, func() (float64, error) { return l.decode(opt.Generate, nil) }); err != nil {
 			return res, err
 		}
-		greedy, err := sample.New(inference.Params{TopP: 1})
+		greedy, err := sample.New(inference.Params{TopP: 1}, model.Vocabulary())
 		if err != nil {
 			return res, err
 		}

@@ -49,13 +49,13 @@ func NewStream(stop []string) (*Stream, error) {
 // Push takes the next bytes of the answer and returns the text that is now
 // certain, which may be empty. stopped says that a stop string was found: text
 // ends right before it, later bytes are ignored, and generation can end.
-func (s *Stream) Push(piece []byte) (text string, stopped bool) {
-	for _, b := range piece {
+func (s *Stream) Push(piece string) (text string, stopped bool) {
+	for i := range len(piece) {
 		if s.stopped {
 			break
 		}
 		old := len(s.held)
-		s.held = s.characters.push(s.held, b)
+		s.held = s.characters.push(s.held, piece[i])
 		s.scan(old)
 	}
 	if s.stopped {
@@ -83,6 +83,13 @@ func (s *Stream) Flush() (text string) {
 // Matched returns the stop string that ended the text, and whether one did. Of
 // several that begin at the same place it is the shortest.
 func (s *Stream) Matched() (stop string, ok bool) { return s.matched, s.stopped }
+
+// Out is how many bytes of text have come out so far.
+func (s *Stream) Out() int { return s.out }
+
+// Decided is Out and what is held back; bytes of a character that is not
+// complete are not in it.
+func (s *Stream) Decided() int { return s.out + len(s.held) }
 
 // scan looks for stop strings in what is held from a position on.
 func (s *Stream) scan(from int) {

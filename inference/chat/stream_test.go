@@ -29,7 +29,7 @@ func run(t fataler, stop []string, pieces [][]byte) (string, *Stream) {
 	var out strings.Builder
 	pushed := 0
 	for i, piece := range pieces {
-		text, stopped := s.Push(piece)
+		text, stopped := s.Push(string(piece))
 		if !utf8.ValidString(text) {
 			t.Fatalf("push %d gave half a character: %q", i, text)
 		}
@@ -170,7 +170,7 @@ func TestStopIsReportedWithTheByteThatCompletesIt(t *testing.T) {
 		piece, text string
 		stopped     bool
 	}{{"an E", "an ", false}, {"N", "", false}, {"D of it", "", true}, {"more", "", true}} {
-		if text, stopped := s.Push([]byte(step.piece)); text != step.text || stopped != step.stopped {
+		if text, stopped := s.Push(step.piece); text != step.text || stopped != step.stopped {
 			t.Errorf("Push(%q) = %q, %v; want %q, %v", step.piece, text, stopped, step.text, step.stopped)
 		}
 	}
@@ -242,7 +242,7 @@ func TestPushDoesNotAllocateByLengthOfTheAnswer(t *testing.T) {
 	}
 	piece := []byte(" 안녕 <|en") // holds back the end of every piece
 	push := func() {
-		if _, stopped := s.Push(piece); stopped {
+		if _, stopped := s.Push(string(piece)); stopped {
 			t.Fatal("stopped")
 		}
 	}
@@ -267,6 +267,6 @@ func BenchmarkPush(b *testing.B) {
 	piece := []byte(" token")
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Push(piece)
+		s.Push(string(piece))
 	}
 }

@@ -175,7 +175,7 @@ func TestTokensRoundTrip(t *testing.T) {
 		}
 		var back []byte
 		for _, tok := range tokens {
-			back = m.AppendPiece(back, tok, false)
+			back = append(back, m.Vocabulary().Piece(tok, false)...)
 		}
 		want := text
 		if strings.Contains(text, "\xff") {

@@ -147,8 +147,12 @@ func deviceKind(t llama.GGMLBackendDeviceType) string {
 	}
 }
 
-// extra holds the C calls that yzma does not bind.
+// extra holds the C calls that yzma does not bind, and the addresses of those
+// that are made for every token of a vocabulary: yzma's way costs five times as
+// much for each.
 var extra struct {
+	tokenToPiece, tokenAttr, isEOG uintptr
+
 	tokenize func(vocab llama.Vocab, text unsafe.Pointer, textLen int32, tokens unsafe.Pointer, max int32, addSpecial, parseSpecial bool) int32
 }
 
@@ -160,10 +164,15 @@ func bindExtra(dir string) error {
 	if err != nil {
 		return fmt.Errorf("%w: open %s: %w", ErrLibrary, path, err)
 	}
-	addr, err := purego.Dlsym(handle, "llama_tokenize")
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w; %s", ErrLibrary, path, err, installHint)
+	var tokenize uintptr
+	for name, addr := range map[string]*uintptr{
+		"llama_tokenize": &tokenize, "llama_token_to_piece": &extra.tokenToPiece,
+		"llama_vocab_get_attr": &extra.tokenAttr, "llama_vocab_is_eog": &extra.isEOG,
+	} {
+		if *addr, err = purego.Dlsym(handle, name); err != nil {
+			return fmt.Errorf("%w: %s: %w; %s", ErrLibrary, path, err, installHint)
+		}
 	}
-	purego.RegisterFunc(&extra.tokenize, addr)
+	purego.RegisterFunc(&extra.tokenize, tokenize)
 	return nil
 }

@@ -32,11 +32,8 @@ type Model struct {
 	handle llama.Model
 	vocab  llama.Vocab
 	facts  Facts
-	eog    map[Token]bool
-	// controls are the texts of the control tokens; longest is the most bytes
-	// that one token stands for.
-	controls []string
-	longest  int
+
+	vocabulary *Vocabulary
 }
 
 // Facts are what the engine knows of a loaded model.
@@ -111,7 +108,7 @@ func (l *Library) LoadModel(ctx context.Context, opt LoadOptions) (*Model, error
 	}
 	m := &Model{lib: l, handle: handle, vocab: llama.ModelGetVocab(handle)}
 	m.facts = m.readFacts()
-	m.readVocabulary()
+	m.vocabulary = readVocabulary(m)
 	return m, nil
 }
 
@@ -172,35 +169,5 @@ func (m *Model) Close() error {
 	return err
 }
 
-// AppendPiece appends the bytes of token to dst; they may be part of a
-// character. Control tokens give nothing unless special is true.
-func (m *Model) AppendPiece(dst []byte, token Token, special bool) []byte {
-	const usual = 64
-	start := len(dst)
-	dst = append(dst, make([]byte, usual)...)
-	n := llama.TokenToPiece(m.vocab, llama.Token(token), dst[start:], 0, special)
-	if n < 0 { // the buffer was too small; n is the size it needs
-		dst = append(dst[:start], make([]byte, -n)...)
-		n = llama.TokenToPiece(m.vocab, llama.Token(token), dst[start:], 0, special)
-	}
-	return dst[:start+max(int(n), 0)]
-}
-
-// readVocabulary asks once for what is wanted at every step.
-func (m *Model) readVocabulary() {
-	m.eog, m.longest = map[Token]bool{}, 1
-	var piece []byte
-	for t := range Token(m.facts.Vocabulary) {
-		piece = m.AppendPiece(piece[:0], t, true)
-		m.longest = max(m.longest, len(piece))
-		if llama.VocabIsEOG(m.vocab, llama.Token(t)) {
-			m.eog[t] = true
-		}
-		if len(piece) > 0 && llama.VocabIsControl(m.vocab, llama.Token(t)) {
-			m.controls = append(m.controls, string(piece))
-		}
-	}
-}
-
-// IsEOG reports whether token ends a generation (EOS, EOT and their like).
-func (m *Model) IsEOG(token Token) bool { return m.eog[token] }
+// Vocabulary is the text of the model's tokens.
+func (m *Model) Vocabulary() *Vocabulary { return m.vocabulary }

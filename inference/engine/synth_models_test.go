@@ -68,7 +68,7 @@ func checkSynthetic(t *testing.T, path string) {
 	}
 	var back []byte
 	for _, tok := range tokens {
-		back = m.AppendPiece(back, tok, true)
+		back = append(back, m.Vocabulary().Piece(tok, true)...)
 	}
 	if string(back) != text {
 		t.Errorf("tokens give %q", back)

@@ -58,7 +58,7 @@ func (m *Model) cut(text string) int {
 // of the text if there is none.
 func (m *Model) firstControl(text string) int {
 	end := len(text)
-	for _, c := range m.controls {
+	for _, c := range m.vocabulary.controls {
 		// Only what lies before the best so far can be a better one.
 		if i := strings.Index(text[pieceBytes:end], c); i >= 0 {
 			end = pieceBytes + i
@@ -69,7 +69,7 @@ func (m *Model) firstControl(text string) int {
 
 // MinTokens is a lower bound on the tokens of a text of so many bytes, without
 // looking at it.
-func (m *Model) MinTokens(bytes int) int { return bytes / m.longest }
+func (m *Model) MinTokens(bytes int) int { return bytes / m.vocabulary.longest }
 
 func (m *Model) tokenize(text string, addSpecial, parseSpecial bool) ([]Token, error) {
 	if len(text) > 1<<30 {

@@ -41,8 +41,9 @@ const (
 	// busyChunk is the prompt chunk while others decode. It bounds how long
 	// they stand still.
 	busyChunk = 128
-	// outboxTokens may wait for a slow reader before its sequence pauses.
-	outboxTokens = 256
+	// outboxItems may wait for a slow reader before its sequence pauses; each is
+	// the tokens of a beat, in most cases one.
+	outboxItems = 128
 )
 
 // Derive fills the fields that are zero from what the model and the machine

@@ -15,12 +15,13 @@ import (
 
 // LLM is one loaded model. It is safe for concurrent use.
 type LLM struct {
-	cfg      Config
-	log      *slog.Logger
-	model    *engine.Model
-	template *chat.Template
-	bos, eos string
-	info     inference.Info
+	cfg        Config
+	log        *slog.Logger
+	model      *engine.Model
+	vocabulary *engine.Vocabulary
+	template   *chat.Template
+	bos, eos   string
+	info       inference.Info
 
 	// inbox is the owner's only entrance: submits and cancels. wake tells it
 	// that a blocked reader has caught up. done is closed when it has ended.
@@ -48,7 +49,8 @@ func New(model *engine.Model, cfg Config, log *slog.Logger) (*LLM, error) {
 	l := &LLM{
 		cfg: cfg, log: log, model: model, template: template,
 		bos: special(model, f.BOS), eos: special(model, f.EOS),
-		inbox: make(chan command, 64), wake: make(chan struct{}, 1),
+		vocabulary: model.Vocabulary(),
+		inbox:      make(chan command, 64), wake: make(chan struct{}, 1),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	l.stats.threads.Store(int64(cfg.Threads))
@@ -65,7 +67,7 @@ func special(m *engine.Model, t engine.Token) string {
 	if t < 0 {
 		return ""
 	}
-	return string(m.AppendPiece(nil, t, true))
+	return m.Vocabulary().Piece(t, true)
 }
 
 func (l *LLM) describe(context int) inference.Info {
@@ -111,14 +113,19 @@ type request struct {
 	prompt    []engine.Token
 	maxTokens int // completion tokens, at least 1
 	ignoreEOS bool
-	sampler   sampler
-	submitted time.Time
+	// topLogprobs is how many alternatives go with each token; -1 asks for no
+	// logprobs at all.
+	topLogprobs int
+	sampler     sampler
+	submitted   time.Time
 	// outbox is closed by the owner after the last item.
 	outbox chan item
 	// ------
 	position  int // tokens in the cache
 	next      engine.Token
 	generated int
+	held      []drawn   // not handed over yet
+	delivered time.Time // when the reader was last given some
 	blocked   bool      // not scheduled until its reader catches up
 	started   time.Time // first prompt chunk
 	first     time.Time // first token sampled
@@ -130,13 +137,15 @@ type request struct {
 // sampler is what llm needs of package sample.
 type sampler interface {
 	Sample(logits []float32) (int32, error)
+	Accept(token int32)
+	Logprobs(logits []float32, token int32, top int) (inference.TokenLogprob, error)
 }
 
 // item goes through an outbox: first the admission, then tokens, at the end
-// either a finish or an error.
+// either a finish or an error, which may come with the last tokens.
 type item struct {
 	kind   itemKind
-	token  engine.Token
+	tokens []drawn
 	finish inference.FinishReason
 	err    error
 	times  times
@@ -146,7 +155,7 @@ type itemKind uint8
 
 const (
 	itemAdmitted itemKind = iota
-	itemToken
+	itemTokens
 	itemFinish
 	itemError
 )

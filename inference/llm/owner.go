@@ -44,6 +44,9 @@ func (l *LLM) own(started chan<- error) {
 	started <- nil
 	for o.drain() {
 		step := o.sched.Next()
+		if len(step.Decode) == 0 || step.Prefill.N > 0 {
+			o.handOverAll()
+		}
 		if step.Empty() {
 			if !o.wait() {
 				break
@@ -179,8 +182,9 @@ func (o *owner) failAll(err error) {
 }
 
 // finish releases and sends the last item. The outbox keeps one place for it
-// (see push), so it never waits.
+// (see handOver), so it never waits.
 func (o *owner) finish(r *request, last item) {
+	last.tokens = r.held
 	last.times = r.times(time.Now())
 	o.release(r)
 	r.outbox <- last
@@ -309,46 +313,32 @@ func (o *owner) sample(r *request, row int) {
 		r.next, err = r.sampler.Sample(logits)
 	}
 	if err != nil {
-		o.finish(r, item{kind: itemError, err: inference.Errorf(inference.CodeInternal, "no token could be drawn: %v", err)})
+		o.fail(r, err)
 		return
 	}
 	if r.first.IsZero() {
 		r.first = time.Now()
 	}
-	if !r.ignoreEOS && o.l.model.IsEOG(r.next) {
+	if !r.ignoreEOS && o.l.vocabulary.IsEOG(r.next) {
 		o.finish(r, item{kind: itemFinish, finish: inference.FinishStop})
 		return
 	}
+	d := drawn{token: r.next}
+	if r.topLogprobs >= 0 {
+		if d.logprob, err = r.sampler.Logprobs(logits, r.next, r.topLogprobs); err != nil {
+			o.fail(r, err)
+			return
+		}
+	}
 	r.generated++
-	o.push(r, item{kind: itemToken, token: r.next})
+	r.sampler.Accept(r.next)
+	o.deliver(r, d)
 	if r.generated >= r.maxTokens {
 		o.finish(r, item{kind: itemFinish, finish: inference.FinishLength})
 	}
 }
 
-// push hands a token to the reader. It never waits: one place of the outbox
-// stays free for the last item, and when only that is left the sequence pauses
-// until the reader wakes the owner.
-func (o *owner) push(r *request, it item) {
-	r.outbox <- it
-	if len(r.outbox) < cap(r.outbox)-1 {
-		return
-	}
-	r.stalled.Store(true)
-	if len(r.outbox) < cap(r.outbox)-1 && r.stalled.CompareAndSwap(true, false) {
-		return // the reader caught up between the two looks
-	}
-	r.blocked = true
-	o.l.stats.stalls.Add(1)
-	o.sched.Block(r.id, true)
-}
-
-// unblock lets sequences go on whose readers took the stalled mark away.
-func (o *owner) unblock() {
-	for _, r := range o.alive {
-		if r.blocked && !r.stalled.Load() {
-			r.blocked = false
-			o.sched.Block(r.id, false)
-		}
-	}
+// fail ends a request for which no token could be drawn.
+func (o *owner) fail(r *request, err error) {
+	o.finish(r, item{kind: itemError, err: inference.Errorf(inference.CodeInternal, "no token could be drawn: %v", err)})
 }

@@ -14,7 +14,6 @@ package pool
 import (
 	"context"
 	"errors"
-	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -26,6 +25,7 @@ import (
 // Runner is a loaded model that can be lost.
 type Runner interface {
 	inference.Model
+	inference.Tokenizer
 	// Lost is closed when the runner can no longer answer.
 	Lost() <-chan struct{}
 	Close() error
@@ -229,46 +229,4 @@ func (p *Pool) Loaded() map[string]Runner {
 func (p *Pool) Close() {
 	p.do(func(t *table) { t.closing = true })
 	<-p.done
-}
-
-// handle is a model by name: it finds the runner anew for each request.
-type handle struct {
-	pool *Pool
-	name string
-	info inference.Info
-}
-
-func (h *handle) Info() inference.Info { return h.info }
-
-// Generate implements inference.Model over whichever runner is alive.
-func (h *handle) Generate(ctx context.Context, req *inference.Request) iter.Seq2[inference.Event, error] {
-	return func(yield func(inference.Event, error) bool) {
-		const tries = 2
-		for try := 1; ; try++ {
-			r, err := h.pool.acquire(ctx, h.name)
-			if err != nil {
-				yield(inference.Event{}, err)
-				return
-			}
-			if !h.attempt(ctx, r, req, yield, try < tries) {
-				return
-			}
-		}
-	}
-}
-
-// attempt streams from one runner. It reports true when the runner was lost
-// before it said anything and the request may be tried again.
-func (h *handle) attempt(ctx context.Context, r Runner, req *inference.Request, yield func(inference.Event, error) bool, mayRetry bool) (again bool) {
-	silent := true
-	for ev, err := range r.Generate(ctx, req) {
-		if err != nil && silent && mayRetry && isLost(r) {
-			return true
-		}
-		silent = false
-		if !yield(ev, err) || err != nil {
-			return false
-		}
-	}
-	return false
 }

@@ -31,16 +31,36 @@ func (r *fakeRunner) Close() error          { r.closed.Store(true); r.die(); ret
 
 func (r *fakeRunner) Generate(ctx context.Context, _ *inference.Request) iter.Seq2[inference.Event, error] {
 	return func(yield func(inference.Event, error) bool) {
-		if r.diesOnUse {
-			r.die()
-		}
-		if isLost(r) {
-			yield(inference.Event{}, inference.Errorf(inference.CodeRunnerLost, "lost"))
+		if err := r.use(); err != nil {
+			yield(inference.Event{}, err)
 			return
 		}
 		_ = yield(inference.Event{Kind: inference.EventText, Text: r.text}, nil) &&
 			yield(inference.Event{Kind: inference.EventDone}, nil)
 	}
+}
+
+// use is how every question begins.
+func (r *fakeRunner) use() error {
+	if r.diesOnUse {
+		r.die()
+	}
+	if isLost(r) {
+		return inference.Errorf(inference.CodeRunnerLost, "lost")
+	}
+	return nil
+}
+
+func (r *fakeRunner) Tokenize(_ context.Context, text string, _ bool) ([]int32, error) {
+	return []int32{int32(len(text))}, r.use()
+}
+
+func (r *fakeRunner) Detokenize(_ context.Context, tokens []int32) ([][]byte, error) {
+	return make([][]byte, len(tokens)), r.use()
+}
+
+func (r *fakeRunner) Render(context.Context, []inference.Message, bool) (string, error) {
+	return r.text, r.use()
 }
 
 // starter makes fakeRunners; gate, when set, holds loads back.
@@ -150,6 +170,30 @@ func TestRequestThatHadNoAnswerIsTriedOnceMore(t *testing.T) {
 	}
 	if n := s2.loads.Load(); n != 2 {
 		t.Errorf("%d loads, want two tries", n)
+	}
+}
+
+func TestQuestionsAreAskedOnceMoreToo(t *testing.T) {
+	p := newPool(&starter{diesOnUse: 1})
+	defer p.Close()
+	m, release, err := p.Open(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	tokens, err := m.(inference.Tokenizer).Tokenize(t.Context(), "four", false)
+	if err != nil || len(tokens) != 1 || tokens[0] != 4 {
+		t.Errorf("%v, %v", tokens, err)
+	}
+	p2 := newPool(&starter{diesOnUse: 100})
+	defer p2.Close()
+	m2, release2, err := p2.Open(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release2()
+	if _, err := m2.(inference.Tokenizer).Render(t.Context(), nil, true); !errors.Is(err, inference.ErrRunnerLost) {
+		t.Errorf("a model that always dies: %v", err)
 	}
 }
 

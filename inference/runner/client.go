@@ -17,8 +17,8 @@ import (
 	"dure/inference/llm"
 )
 
-// Client is the parent's side of a child. It implements inference.Model and is
-// safe for concurrent use.
+// Client is the parent's side of a child. It implements inference.Model and
+// inference.Tokenizer and is safe for concurrent use.
 type Client struct {
 	process *process
 	dir     string // holds the socket
@@ -45,7 +45,7 @@ func (c *Client) Generate(ctx context.Context, req *inference.Request) iter.Seq2
 	return func(yield func(inference.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel() // leaving the range closes the connection: the child sees it as a cancel
-		body, err := c.post(ctx, req)
+		body, err := c.post(ctx, pathGenerate, req)
 		if err != nil {
 			yield(inference.Event{}, err)
 			return
@@ -54,6 +54,9 @@ func (c *Client) Generate(ctx context.Context, req *inference.Request) iter.Seq2
 		lines := bufio.NewReader(body)
 		for {
 			m, err := readMessage(lines)
+			if m.Event != nil {
+				m.Event.More = lines.Buffered() > 0
+			}
 			switch {
 			case err != nil:
 				yield(inference.Event{}, c.broken(ctx, err))
@@ -68,12 +71,13 @@ func (c *Client) Generate(ctx context.Context, req *inference.Request) iter.Seq2
 	}
 }
 
-func (c *Client) post(ctx context.Context, req *inference.Request) (io.ReadCloser, error) {
-	data, err := json.Marshal(req)
+// post sends v as JSON and returns the body of a good answer.
+func (c *Client) post(ctx context.Context, path string, v any) (io.ReadCloser, error) {
+	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("runner: encode request: %w", err)
 	}
-	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://runner"+pathGenerate, bytes.NewReader(data))
+	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://runner"+path, bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("runner: %w", err)
 	}

@@ -94,7 +94,32 @@ func readText(r *bufio.Reader, header []byte) (message, error) {
 const (
 	pathGenerate = "/generate" // POST inference.Request -> messages
 	pathStats    = "/stats"    // GET -> llm.Stats
+	pathText     = "/text"     // POST textRequest -> textAnswer, or a message with an error
 )
 
 // statusFD is the child's descriptor for status lines.
 const statusFD = 3
+
+// textRequest asks for one of what inference.Tokenizer does; which, Do says.
+type textRequest struct {
+	Do       textTask            `json:"do"`
+	Text     string              `json:"text,omitempty"`
+	Special  bool                `json:"special,omitempty"`
+	Tokens   []int32             `json:"tokens,omitempty"`
+	Messages []inference.Message `json:"messages,omitempty"`
+	Open     bool                `json:"open,omitempty"`
+}
+
+type textTask string
+
+const (
+	taskTokenize   textTask = "tokenize"
+	taskDetokenize textTask = "detokenize"
+	taskRender     textTask = "render"
+)
+
+type textAnswer struct {
+	Tokens []int32  `json:"tokens,omitempty"`
+	Pieces [][]byte `json:"pieces,omitempty"`
+	Text   string   `json:"text,omitempty"`
+}

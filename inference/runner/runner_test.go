@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -109,6 +110,38 @@ func TestAnswersAcrossTheSocket(t *testing.T) {
 	}
 	if s, err := c.Stats(t.Context()); err != nil || s.DecodedTokens == 0 {
 		t.Errorf("stats %+v, %v", s, err)
+	}
+}
+
+func TestTextAndLogprobsCrossTheSocket(t *testing.T) {
+	c := start(t, tiny(t))
+	tokens, err := c.Tokenize(t.Context(), "hello", false)
+	if err != nil || len(tokens) == 0 {
+		t.Fatalf("%v, %v", tokens, err)
+	}
+	pieces, err := c.Detokenize(t.Context(), tokens)
+	if err != nil || string(slices.Concat(pieces...)) != "hello" {
+		t.Errorf("%q, %v", pieces, err)
+	}
+	if _, err := c.Detokenize(t.Context(), []int32{-1}); !errors.Is(err, inference.ErrInvalidRequest) {
+		t.Errorf("detokenize -1: %v", err)
+	}
+	req := request("logprobs", 5)
+	text, err := c.Render(t.Context(), req.Messages, true)
+	if err != nil || !strings.Contains(text, "hello") {
+		t.Errorf("%q, %v", text, err)
+	}
+	req.Messages, req.Prompt = nil, &inference.Prompt{Tokens: tokens}
+	req.Params.Logprobs, req.Params.TopLogprobs = true, 2
+	var logprobs []inference.TokenLogprob
+	for ev, err := range c.Generate(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		logprobs = append(logprobs, ev.Logprobs...)
+	}
+	if len(logprobs) != 5 || len(logprobs[0].Top) != 2 || len(logprobs[0].Bytes) == 0 {
+		t.Errorf("%+v", logprobs)
 	}
 }
 

@@ -138,6 +138,7 @@ func (c *child) serve(ctx context.Context, socket string, report *json.Encoder) 
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+pathGenerate, c.generate)
 	mux.HandleFunc("GET "+pathStats, c.stats)
+	mux.HandleFunc("POST "+pathText, c.text)
 	srv := &http.Server{Handler: mux, ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelWarn)}
 	stopped := make(chan struct{})
 	go func() {
@@ -181,13 +182,16 @@ func (c *child) generate(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		started = true
-		if ev.Kind == inference.EventText {
+		if ev.Kind == inference.EventText && ev.Logprobs == nil {
 			text = appendText(text[:0], ev.Text)
 			_, err = w.Write(text)
 		} else {
 			err = out.Encode(message{Event: &ev})
 		}
-		if err != nil || flush.Flush() != nil {
+		if err == nil && !ev.More {
+			err = flush.Flush()
+		}
+		if err != nil {
 			return // the parent went; leaving the range cancels
 		}
 	}

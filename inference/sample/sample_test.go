@@ -19,7 +19,7 @@ var (
 
 func must(t testing.TB, p inference.Params) *Sampler {
 	t.Helper()
-	s, err := New(p)
+	s, err := New(p, words{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +81,37 @@ func TestNewRefusesMeaninglessParams(t *testing.T) {
 		{"min_p", inference.Params{TopP: 1, MinP: nan}},
 		{"top_k", inference.Params{TopP: 1, TopK: -1}},
 		{"top_k", inference.Params{TopP: 1, TopK: MaxTopK + 1}},
+		{"typical_p", inference.Params{TypicalP: 1.5}},
+		{"logit_bias", inference.Params{LogitBias: []inference.TokenBias{{Token: -1}}}},
+		{"logit_bias", inference.Params{LogitBias: []inference.TokenBias{{Token: 300_000}}}},
+		{"logit_bias", inference.Params{LogitBias: []inference.TokenBias{{Token: 1, Bias: nan}}}},
+		{"logit_bias", inference.Params{LogitBias: []inference.TokenBias{{Token: 1, Bias: inf}}}},
+		{"logit_bias", inference.Params{LogitBias: []inference.TokenBias{{Token: 1, Bias: 1}, {Token: 1, Bias: 2}}}},
+		{"logit_bias", inference.Params{LogitBias: make([]inference.TokenBias, MaxLogitBias+1)}},
+		{"repeat_penalty", inference.Params{Penalties: inference.Penalties{Repeat: -1}}},
+		{"repeat_penalty", inference.Params{Penalties: inference.Penalties{Repeat: inf}}},
+		{"repeat_penalty", inference.Params{Penalties: inference.Penalties{Repeat: math.SmallestNonzeroFloat32}}},
+		{"frequency_penalty", inference.Params{Penalties: inference.Penalties{Frequency: 2.1}}},
+		{"presence_penalty", inference.Params{Penalties: inference.Penalties{Presence: nan}}},
+		{"repeat_last_n", inference.Params{Penalties: inference.Penalties{LastN: -2}}},
+		{"repeat_last_n", inference.Params{Penalties: inference.Penalties{LastN: MaxHistory + 1}}},
+		{"dry_multiplier", inference.Params{DRY: inference.DRY{Multiplier: -1}}},
+		{"dry_base", inference.Params{DRY: inference.DRY{Base: 0.5}}},
+		{"dry_base", inference.Params{DRY: inference.DRY{Base: nan}}},
+		{"dry_allowed_length", inference.Params{DRY: inference.DRY{AllowedLength: -1}}},
+		{"dry_penalty_last_n", inference.Params{DRY: inference.DRY{LastN: -2}}},
+		{"dry_sequence_breakers", inference.Params{DRY: inference.DRY{Breakers: []string{""}}}},
+		{"dry_sequence_breakers", inference.Params{DRY: inference.DRY{Breakers: []string{string(make([]byte, MaxBreakerBytes+1))}}}},
+		{"dry_sequence_breakers", inference.Params{DRY: inference.DRY{Breakers: make([]string, MaxBreakers+1)}}},
+		{"xtc_probability", inference.Params{XTC: inference.XTC{Probability: 1.1}}},
+		{"xtc_threshold", inference.Params{XTC: inference.XTC{Threshold: nan}}},
+		{"mirostat", inference.Params{Mirostat: inference.Mirostat{Version: 3}}},
+		{"mirostat_tau", inference.Params{Mirostat: inference.Mirostat{Tau: -1}}},
+		{"mirostat_eta", inference.Params{Mirostat: inference.Mirostat{Eta: inf}}},
+		{"top_logprobs", inference.Params{Logprobs: true, TopLogprobs: inference.MaxTopLogprobs + 1}},
+		{"top_logprobs", inference.Params{TopLogprobs: 1}},
 	} {
-		_, err := New(c.p)
+		_, err := New(c.p, words{})
 		var e *inference.Error
 		if !errors.As(err, &e) || e.Code != inference.CodeInvalidRequest || e.Param != c.param {
 			t.Errorf("New(%+v) = %v, want invalid_request for %s", c.p, err, c.param)
@@ -91,7 +120,7 @@ func TestNewRefusesMeaninglessParams(t *testing.T) {
 	for _, p := range []inference.Params{
 		inference.DefaultParams(), {}, {Temperature: math.MaxFloat32, TopP: 1, MinP: 1, TopK: MaxTopK},
 	} {
-		if _, err := New(p); err != nil {
+		if _, err := New(p, words{}); err != nil {
 			t.Errorf("New(%+v): %v", p, err)
 		}
 	}
@@ -202,7 +231,7 @@ func TestSurvivorsAreTheReferences(t *testing.T) {
 			TopP:        rapid.SampledFrom([]float32{0, 0.1, 0.25, 0.5, 0.75, 0.9, 1}).Draw(t, "p"),
 			MinP:        rapid.SampledFrom([]float32{0, 0.05, 0.135, 0.3, 1}).Draw(t, "min_p"),
 		}
-		s, err := New(p)
+		s, err := New(p, words{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,18 +346,44 @@ func TestSeedDecidesTheDraws(t *testing.T) {
 }
 
 func TestSampleDoesNotAllocate(t *testing.T) {
+	past := make([]int32, 5000)
+	for i := range past {
+		past[i] = int32(i % 77 * (i % 13))
+	}
+	all := everything
+	all.Penalties.LastN, all.DRY.LastN = -1, -1
 	for name, row := range rows(10_000) {
-		for _, p := range []inference.Params{{TopP: 1}, {Temperature: 1, TopP: 0.9, MinP: 0.05}, {Temperature: 1, TopP: 1, TopK: MaxTopK}} {
+		for _, p := range []inference.Params{
+			{TopP: 1}, {Temperature: 1, TopP: 0.9, MinP: 0.05}, {Temperature: 1, TopP: 1, TopK: MaxTopK},
+			everything, all, withMirostat(everything, 1), withMirostat(everything, 2),
+		} {
 			s := must(t, p)
+			s.Prompt(past)
 			if n := testing.AllocsPerRun(20, func() {
-				if _, err := s.Sample(row); err != nil {
+				token, err := s.Sample(row)
+				if err != nil {
 					t.Fatal(err)
 				}
+				s.Accept(token)
 			}); n != 0 {
 				t.Errorf("%s, %+v: %v allocations per call", name, p, n)
 			}
 		}
 	}
+}
+
+// everything is every option at once.
+var everything = inference.Params{
+	Temperature: 0.8, TopP: 0.95, MinP: 0.02, TypicalP: 0.95, TopK: 200,
+	LogitBias: []inference.TokenBias{{Token: 3, Bias: 2}, {Token: 9, Bias: -100}},
+	Penalties: inference.Penalties{Repeat: 1.1, Frequency: 0.5, Presence: 0.5},
+	DRY:       inference.DRY{Multiplier: 0.8},
+	XTC:       inference.XTC{Probability: 0.5, Threshold: 0.1},
+}
+
+func withMirostat(p inference.Params, version int) inference.Params {
+	p.Mirostat.Version = version
+	return p
 }
 
 func TestKeyKeepsLogitAndOrder(t *testing.T) {

@@ -37,14 +37,19 @@ func argmax(logits []float32) (int32, error) {
 // keys, so that the work of throwing out the worse ones is shared by many
 // arrivals: a row of n costs O(n) plus the final sort of k, also where every
 // logit is better than all before it.
+//
+// Tokens whose logits differ from the row's are kept out of the pass and join
+// at its end with their own logits. They are looked for only where a logit is
+// above the bound, so that the pass costs the same with them.
 type ranking struct {
-	k     int
-	keys  []key
-	bound float32 // only logits above it can still be among the best k
+	k       int
+	keys    []key
+	bound   float32  // only logits above it can still be among the best k
+	changes *changes // nil where the row counts as it is
 }
 
-func newRanking(k int) *ranking {
-	return &ranking{k: k, keys: make([]key, 0, k+max(k, 64))}
+func newRanking(k int, c *changes) *ranking {
+	return &ranking{k: k, keys: make([]key, 0, k+max(k, 64)), changes: c}
 }
 
 // collect ranks the row and leaves the best k, or fewer where the row has not
@@ -62,6 +67,9 @@ func (r *ranking) collect(logits []float32) {
 		}
 	}
 	r.take(logits[i:], i)
+	if r.changes != nil {
+		r.takeChanged(logits)
+	}
 	r.shrink()
 	sortKeys(r.keys)
 }
@@ -70,12 +78,30 @@ func (r *ranking) collect(logits []float32) {
 // logits[0] in the row.
 func (r *ranking) take(logits []float32, first int) {
 	for j, v := range logits {
-		if v > r.bound {
-			r.keys = append(r.keys, newKey(v, int32(first+j)))
-			if len(r.keys) == cap(r.keys) {
-				r.shrink()
-			}
+		if v > r.bound && (r.changes == nil || !r.changes.has(int32(first+j))) {
+			r.add(newKey(v, int32(first+j)))
 		}
+	}
+}
+
+// takeChanged adds the tokens that take left out. They come in any order, so
+// one that equals the bound may still win by its index.
+func (r *ranking) takeChanged(logits []float32) {
+	for _, c := range r.changes.slots {
+		if c.id == 0 || int(c.token()) >= len(logits) {
+			continue
+		}
+		v := r.changes.logit(c, logits[c.token()])
+		if v >= r.bound && !math.IsInf(float64(v), -1) {
+			r.add(newKey(v, c.token()))
+		}
+	}
+}
+
+func (r *ranking) add(k key) {
+	r.keys = append(r.keys, k)
+	if len(r.keys) == cap(r.keys) {
+		r.shrink()
 	}
 }
 

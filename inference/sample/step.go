@@ -52,3 +52,58 @@ func keepMinP(c []candidate, p float64) []candidate {
 	}
 	return c
 }
+
+// keepTypical keeps the candidates whose information is nearest to the mean of
+// it, nearest first, until their probability among c exceeds p (0 < p < 1); the
+// likelier one first where two are as near. The order of c stays. scores is
+// scratch of at least len(c).
+func keepTypical(c []candidate, p float64, scores []key) []candidate {
+	sum, weighted := 0.0, 0.0 // weighted sums -w ln w; of no weight it is 0
+	for _, x := range c {
+		w := weight(x.logit, c[0].logit, 1)
+		sum += w
+		if w > 0 {
+			weighted -= w * math.Log(w)
+		}
+	}
+	// With information ln(sum) - ln(w), the mean is ln(sum) + weighted/sum, and
+	// ln(sum) falls out of the difference.
+	mean := weighted / sum
+	scores = scores[:0]
+	for i, x := range c {
+		distance := math.Abs(-math.Log(weight(x.logit, c[0].logit, 1)) - mean)
+		scores = append(scores, key(math.Float32bits(float32(distance)))<<32|key(i))
+	}
+	sortKeys(scores)
+	head, n := 0.0, 0
+	for n < len(scores) && head <= p*sum {
+		head += weight(c[scores[n].token()].logit, c[0].logit, 1)
+		n++
+	}
+	for i, x := range scores[:n] {
+		scores[i] = key(x.token())
+	}
+	sortKeys(scores[:n])
+	for i, x := range scores[:n] {
+		c[i] = c[x.token()]
+	}
+	return c[:n]
+}
+
+// maxThreshold is the largest threshold at which two tokens can be above it.
+const maxThreshold = 0.5
+
+// dropTopChoices drops the candidates that have, among c and at temperature 1,
+// at least the probability threshold, but for the least likely of them. c is
+// sorted by falling logit.
+func dropTopChoices(c []candidate, threshold float64) []candidate {
+	sum := 0.0
+	for _, x := range c {
+		sum += weight(x.logit, c[0].logit, 1)
+	}
+	n := 0
+	for n < len(c) && weight(c[n].logit, c[0].logit, 1) >= threshold*sum {
+		n++
+	}
+	return c[max(n-1, 0):]
+}

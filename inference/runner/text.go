@@ -1,0 +1,69 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"dure/inference"
+)
+
+// text answers what a Client asks as inference.Tokenizer.
+func (c *child) text(w http.ResponseWriter, r *http.Request) {
+	var req textRequest
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		writeError(w, inference.Errorf(inference.CodeInternal, "runner: decode request: %v", err))
+		return
+	}
+	a, err := c.answerText(r.Context(), &req)
+	if err != nil {
+		writeError(w, typed(err))
+		return
+	}
+	json.NewEncoder(w).Encode(a)
+}
+
+func (c *child) answerText(ctx context.Context, req *textRequest) (a textAnswer, err error) {
+	switch req.Do {
+	case taskTokenize:
+		a.Tokens, err = c.llm.Tokenize(ctx, req.Text, req.Special)
+	case taskDetokenize:
+		a.Pieces, err = c.llm.Detokenize(ctx, req.Tokens)
+	case taskRender:
+		a.Text, err = c.llm.Render(ctx, req.Messages, req.Open)
+	default:
+		err = inference.Errorf(inference.CodeInternal, "runner: unknown task %q", req.Do)
+	}
+	return a, err
+}
+
+// askText sends one textRequest to the child.
+func (c *Client) askText(ctx context.Context, req textRequest) (a textAnswer, err error) {
+	body, err := c.post(ctx, pathText, req)
+	if err != nil {
+		return a, err
+	}
+	defer body.Close()
+	if err := json.NewDecoder(body).Decode(&a); err != nil {
+		return a, c.broken(ctx, err)
+	}
+	return a, nil
+}
+
+// Tokenize implements inference.Tokenizer.
+func (c *Client) Tokenize(ctx context.Context, text string, special bool) ([]int32, error) {
+	a, err := c.askText(ctx, textRequest{Do: taskTokenize, Text: text, Special: special})
+	return a.Tokens, err
+}
+
+// Detokenize implements inference.Tokenizer.
+func (c *Client) Detokenize(ctx context.Context, tokens []int32) ([][]byte, error) {
+	a, err := c.askText(ctx, textRequest{Do: taskDetokenize, Tokens: tokens})
+	return a.Pieces, err
+}
+
+// Render implements inference.Tokenizer.
+func (c *Client) Render(ctx context.Context, messages []inference.Message, open bool) (string, error) {
+	a, err := c.askText(ctx, textRequest{Do: taskRender, Messages: messages, Open: open})
+	return a.Text, err
+}
