@@ -57,6 +57,7 @@ type TokenLogprob struct {
 
 // Candidate is a token that could stand at a place.
 type Candidate struct {
+	// Token is its id; -1 where a remote endpoint does not tell it.
 	Token int32 `json:"token"`
 	// Bytes of the token's text, which may be a part of a character.
 	Bytes []byte `json:"bytes"`

@@ -1,6 +1,8 @@
 // Package remote makes a model behind an OpenAI-compatible endpoint an
 // inference.Model: another dure server, or any server that streams
-// POST /v1/chat/completions.
+// POST /v1/chat/completions (and for raw prompts /v1/completions). Parameters
+// that OpenAI's API lacks go under llama-server's names, and only where a
+// request sets them.
 //
 // It owns the client side of that wire format and nothing else: no retries, no
 // queue, no goroutine. It imports nothing of ours but the vocabulary. Callers:
@@ -12,7 +14,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -43,37 +44,6 @@ func New(base, key, model string, client *http.Client) *Model {
 
 // Info knows only the name: the endpoint describes the rest in its own words.
 func (m *Model) Info() inference.Info { return inference.Info{Name: m.name} }
-
-type wireRequest struct {
-	Model         string              `json:"model,omitempty"`
-	Messages      []inference.Message `json:"messages"`
-	Stream        bool                `json:"stream"`
-	StreamOptions struct {
-		IncludeUsage bool `json:"include_usage"`
-	} `json:"stream_options"`
-	Temperature float32  `json:"temperature"`
-	TopP        float32  `json:"top_p"`
-	TopK        int      `json:"top_k,omitempty"`
-	MinP        float32  `json:"min_p,omitempty"`
-	Seed        *uint64  `json:"seed,omitempty"`
-	Stop        []string `json:"stop,omitempty"`
-	MaxTokens   int      `json:"max_tokens,omitempty"`
-	IgnoreEOS   bool     `json:"ignore_eos,omitempty"`
-}
-
-func encode(name string, req *inference.Request) ([]byte, error) {
-	p := req.Params
-	w := wireRequest{
-		Model: name, Messages: req.Messages, Stream: true,
-		Temperature: p.Temperature, TopP: p.TopP, TopK: p.TopK, MinP: p.MinP,
-		Stop: p.Stop, MaxTokens: p.MaxTokens, IgnoreEOS: p.IgnoreEOS,
-	}
-	if p.Seed != 0 {
-		w.Seed = &p.Seed
-	}
-	w.StreamOptions.IncludeUsage = true
-	return json.Marshal(w)
-}
 
 // Generate implements inference.Model. A Seed of 0 leaves the seed to the
 // server.
@@ -108,11 +78,11 @@ func (m *Model) Generate(ctx context.Context, req *inference.Request) iter.Seq2[
 }
 
 func (m *Model) post(ctx context.Context, req *inference.Request) (*http.Response, error) {
-	body, err := encode(m.name, req)
+	path, body, err := encode(m.name, req)
 	if err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
+		return nil, err
 	}
-	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, m.base+"/chat/completions", bytes.NewReader(body))
+	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, m.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("endpoint %s: %w", m.base, err)
 	}
@@ -179,105 +149,4 @@ func (w wireError) typed(status int) *inference.Error {
 		e.Code = inference.CodeQueueFull
 	}
 	return e
-}
-
-// stream reads server-sent events.
-type stream struct {
-	lines  *bufio.Reader
-	finish inference.FinishReason
-	usage  inference.Usage
-}
-
-var errTruncated = errors.New("the endpoint ended the stream before it was done")
-
-// chunk is what one data line may hold.
-type chunk struct {
-	Choices []struct {
-		Delta        struct{ Content string } `json:"delta"`
-		FinishReason inference.FinishReason   `json:"finish_reason"`
-	} `json:"choices"`
-	Usage *struct {
-		PromptTokens     int `json:"prompt_tokens"`
-		CompletionTokens int `json:"completion_tokens"`
-		Details          struct {
-			Cached int `json:"cached_tokens"`
-		} `json:"prompt_tokens_details"`
-		Dure struct {
-			QueueMS   float64 `json:"queue_ms"`
-			PrefillMS float64 `json:"prefill_ms"`
-			DecodeMS  float64 `json:"decode_ms"`
-		} `json:"dure"`
-	} `json:"usage"`
-	Error *wireError `json:"error"`
-}
-
-// next returns the next text, or EventDone.
-func (s *stream) next() (inference.Event, error) {
-	for {
-		data, err := s.data()
-		if err != nil {
-			return inference.Event{}, err
-		}
-		if string(data) == "[DONE]" {
-			return inference.Event{Kind: inference.EventDone, Finish: s.finish, Usage: &s.usage}, nil
-		}
-		var c chunk
-		if err := json.Unmarshal(data, &c); err != nil {
-			return inference.Event{}, fmt.Errorf("stream event %.80q: %w", data, err)
-		}
-		if c.Error != nil {
-			return inference.Event{}, c.Error.typed(0)
-		}
-		if text := s.take(&c); text != "" {
-			return inference.Event{Kind: inference.EventText, Text: text}, nil
-		}
-	}
-}
-
-func (s *stream) take(c *chunk) (text string) {
-	for _, choice := range c.Choices {
-		text += choice.Delta.Content
-		if choice.FinishReason != "" {
-			s.finish = choice.FinishReason
-		}
-	}
-	if u := c.Usage; u != nil {
-		s.usage = inference.Usage{
-			PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens, CachedTokens: u.Details.Cached,
-			QueueMS: u.Dure.QueueMS, PrefillMS: u.Dure.PrefillMS, DecodeMS: u.Dure.DecodeMS,
-		}
-	}
-	return text
-}
-
-// data returns the payload of the next "data:" line; comments and other fields
-// are skipped.
-func (s *stream) data() ([]byte, error) {
-	for {
-		line, err := s.line()
-		if err != nil {
-			return nil, err
-		}
-		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			return bytes.TrimSpace(rest), nil
-		}
-	}
-}
-
-func (s *stream) line() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := s.lines.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case err == nil:
-			return line, nil
-		case errors.Is(err, io.EOF):
-			return nil, errTruncated
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, fmt.Errorf("read stream: %w", err)
-		case len(line) > maxLine:
-			return nil, fmt.Errorf("read stream: a line is longer than %d bytes", maxLine)
-		}
-	}
 }
