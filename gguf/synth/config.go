@@ -43,6 +43,8 @@ type Config struct {
 	Template string
 	// AddBOS makes the tokenizer put a begin-of-sequence token first.
 	AddBOS bool
+	// Suppress are tokens that the model's makers want never drawn.
+	Suppress []int32
 	// Sparse leaves all weights zero: gguf.Writer.WriteFile then makes holes.
 	Sparse bool
 

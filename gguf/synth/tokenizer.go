@@ -153,6 +153,9 @@ func (v *vocabulary) store(w *gguf.Writer, pre string, c Config) {
 	w.Set("tokenizer.ggml.eot_token_id", uint32(v.endOfTurn))
 	w.Set("tokenizer.ggml.padding_token_id", uint32(v.endOfText))
 	w.Set("tokenizer.ggml.add_bos_token", c.AddBOS)
+	if len(c.Suppress) > 0 {
+		w.Set("tokenizer.ggml.suppress_tokens", c.Suppress)
+	}
 	w.Set("tokenizer.chat_template", c.Template)
 }
 

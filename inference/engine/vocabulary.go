@@ -19,7 +19,8 @@ type Vocabulary struct {
 	// hidden tokens have no text in an answer; eog ones end it.
 	hidden, eog []bool
 	controls    []string // texts that the tokeniser reads as one token
-	longest     int      // bytes of the longest token, at least 1
+	suppressed  []Token
+	longest     int // bytes of the longest token, at least 1
 }
 
 func readVocabulary(m *Model) *Vocabulary {
@@ -49,6 +50,11 @@ func readVocabulary(m *Model) *Vocabulary {
 		}
 	}
 	v.text = string(text)
+	for _, t := range llama.VocabGetSuppressTokens(m.vocab) { // the engine's memory
+		if t >= 0 && int(t) < size {
+			v.suppressed = append(v.suppressed, Token(t))
+		}
+	}
 	return v
 }
 
@@ -102,3 +108,6 @@ func (v *Vocabulary) Piece(t Token, special bool) string {
 
 // IsEOG reports whether a token ends a generation (EOS, EOT and their like).
 func (v *Vocabulary) IsEOG(t Token) bool { return v.eog[t] }
+
+// Suppressed are tokens that the model's makers want never drawn.
+func (v *Vocabulary) Suppressed() []Token { return v.suppressed }

@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"dure/inference"
@@ -38,7 +39,7 @@ func (l *LLM) Generate(ctx context.Context, req *inference.Request) iter.Seq2[in
 
 // prepare renders, tokenises and checks a request.
 func (l *LLM) prepare(ctx context.Context, req *inference.Request) (*request, error) {
-	sampler, err := sample.New(req.Params, l.vocabulary)
+	sampler, err := sample.New(l.suppress(req.Params), l.vocabulary)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +62,26 @@ func (l *LLM) prepare(ctx context.Context, req *inference.Request) (*request, er
 		sampler: sampler, outbox: make(chan item, outboxItems), submitted: time.Now(),
 	}, nil
 }
+
+// suppress bans the tokens that the model's makers want never drawn, but for
+// those that the request has a bias of its own for.
+func (l *LLM) suppress(p inference.Params) inference.Params {
+	suppressed := l.vocabulary.Suppressed()
+	if len(suppressed) == 0 {
+		return p
+	}
+	biases := slices.Clone(p.LogitBias)
+	for _, t := range suppressed {
+		if !slices.ContainsFunc(p.LogitBias, func(b inference.TokenBias) bool { return b.Token == t }) {
+			biases = append(biases, inference.TokenBias{Token: t, Bias: bannedBias})
+		}
+	}
+	p.LogitBias = biases
+	return p
+}
+
+// bannedBias bans a token.
+const bannedBias = -100
 
 // submit puts the request into the inbox and waits for its admission.
 func (l *LLM) submit(ctx context.Context, r *request) error {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"dure/gguf/synth"
 	"dure/inference"
 	"dure/inference/engine/enginetest"
 	"dure/inference/llm"
@@ -91,6 +92,24 @@ func TestBadPrompts(t *testing.T) {
 	}
 	if _, err := l.Detokenize(t.Context(), []int32{vocabulary}); !errors.Is(err, inference.ErrInvalidRequest) {
 		t.Errorf("detokenize beyond the vocabulary: %v", err)
+	}
+}
+
+// What a greedy answer would say is suppressed by the file; a request's own
+// bias comes before that.
+func TestSuppressedTokensAreNotDrawn(t *testing.T) {
+	req := ask("free", "hello", 8)
+	req.Params.IgnoreEOS, req.Params.Logprobs = true, true
+	_, free, _ := events(t, tiny(t, nil), req)
+	unwanted := free[0].Token
+	l := start(t, enginetest.Llama(t, synth.Config{Suppress: []int32{unwanted}}), nil)
+	_, got, _ := events(t, l, req)
+	if slices.ContainsFunc(got, func(p inference.TokenLogprob) bool { return p.Token == unwanted }) {
+		t.Errorf("token %d was drawn: %+v", unwanted, got)
+	}
+	req.Params.LogitBias = []inference.TokenBias{{Token: unwanted, Bias: 0}}
+	if _, got, _ := events(t, l, req); got[0].Token != unwanted {
+		t.Errorf("with a bias of its own: %+v", got[0])
 	}
 }
 
