@@ -9,88 +9,93 @@ const MaxLayers = 512
 // a cache and a listing need to know before anything is loaded. Sizes are in
 // elements, tokens or bytes as stated.
 type Geometry struct {
-	Architecture string
-	Name         string
+	Architecture string `json:"architecture"`
+	Name         string `json:"name"`
 	// FileType is the label of the quantisation, for example "Q4_K_M"; empty
 	// where the file has none. Types has the facts.
-	FileType string
+	FileType string `json:"file_type"`
 
 	// Parameters is the number of weights, Bytes their size in the file.
-	Parameters uint64
-	Bytes      uint64
+	Parameters uint64 `json:"parameters"`
+	Bytes      uint64 `json:"bytes"`
 	// Types is the mix of storage types, the largest share first.
-	Types []TypeShare
+	Types []TypeShare `json:"types"`
 	// Kinds splits the weights by their use, in a fixed order.
-	Kinds []KindShare
+	Kinds []KindShare `json:"kinds"`
 
 	// Layers are the blocks of the model: those of the main pass, then the
 	// MTPLayers blocks that predict further tokens. It is empty for an
 	// architecture that is not known.
-	Layers    []Layer
-	MTPLayers int
+	Layers    []Layer `json:"layers"`
+	MTPLayers int     `json:"mtp_layers"`
 
 	// Embedding is the width of the hidden state, Vocabulary the number of
 	// tokens, TrainContext the context in tokens the model was trained for.
-	Embedding    int
-	Vocabulary   int
-	TrainContext int
+	Embedding    int `json:"embedding"`
+	Vocabulary   int `json:"vocabulary"`
+	TrainContext int `json:"train_context"`
 	// Tokenizer is the kind of tokenizer and its splitting rules, for example
 	// "gpt2/qwen35".
-	Tokenizer string
+	Tokenizer string `json:"tokenizer"`
 	// Tied says that the input embedding serves as output matrix too.
-	Tied bool
+	Tied bool `json:"tied"`
 	// Encoder says that the model reads its whole input at once (bert): it
 	// keeps nothing between calls and generates no text.
-	Encoder bool
+	Encoder bool `json:"encoder"`
 
-	Experts Experts
-	Rope    Rope
+	Experts Experts `json:"experts"`
+	Rope    Rope    `json:"rope"`
 }
 
 // Layer is one block.
 type Layer struct {
 	// Recurrent layers keep a state of fixed size per sequence, the others
 	// keys and values per token.
-	Recurrent bool
+	Recurrent bool `json:"recurrent"`
 	// MTP layers predict further tokens; the main pass skips them and their
 	// keys and values belong to a context of their own.
-	MTP bool
+	MTP bool `json:"mtp"`
 	// Heads and KVHeads count the query and key/value heads, KeyDim and
 	// ValueDim are the width of one. KVHeads is 0 for recurrent layers.
-	Heads, KVHeads   int
-	KeyDim, ValueDim int
+	Heads    int `json:"heads"`
+	KVHeads  int `json:"kv_heads"`
+	KeyDim   int `json:"key_dim"`
+	ValueDim int `json:"value_dim"`
 	// Window is how many tokens back the layer sees; 0 means all.
-	Window int
+	Window int `json:"window"`
 	// ConvState and DeltaState are the elements of a recurrent layer's two
 	// states, which the engine keeps as F32.
-	ConvState, DeltaState int
+	ConvState  int `json:"conv_state"`
+	DeltaState int `json:"delta_state"`
 	// FeedForward is the inner width of the dense network.
-	FeedForward int
+	FeedForward int `json:"feed_forward"`
 	// Bytes of the layer's weights.
-	Bytes uint64
+	Bytes uint64 `json:"bytes"`
 }
 
 // Experts describes a mixture of experts; Count is 0 for dense models.
 type Experts struct {
-	Count, Used int
+	Count int `json:"count"`
+	Used  int `json:"used"`
 	// FeedForward and SharedFeedForward are the inner widths of one expert and
 	// of the shared experts together, 0 where the file does not say.
-	FeedForward, SharedFeedForward int
+	FeedForward       int `json:"feed_forward"`
+	SharedFeedForward int `json:"shared_feed_forward"`
 }
 
 // Rope describes rotary positions.
 type Rope struct {
 	// Dims of a head are rotated.
-	Dims int
-	Base float64
+	Dims int     `json:"dims"`
+	Base float64 `json:"base"`
 	// Scaling is "none", "linear", "yarn" or "longrope"; Factor is 1 without.
-	Scaling string
-	Factor  float64
+	Scaling string  `json:"scaling"`
+	Factor  float64 `json:"factor"`
 	// OriginalContext in tokens before scaling.
-	OriginalContext int
+	OriginalContext int `json:"original_context"`
 	// Sections split the dims between time, height, width and a fourth axis;
 	// the engine then wants several positions per token.
-	Sections [4]int
+	Sections [4]int `json:"sections"`
 }
 
 // UnknownArchitectureError says that the rules of an architecture are not

@@ -9,10 +9,10 @@ import (
 
 // TypeShare is the part of the weights stored as one type.
 type TypeShare struct {
-	Type       TensorType
-	Tensors    int
-	Parameters uint64
-	Bytes      uint64
+	Type       TensorType `json:"type"`
+	Tensors    int        `json:"tensors"`
+	Parameters uint64     `json:"parameters"`
+	Bytes      uint64     `json:"bytes"`
 }
 
 // Kind is a use of weights.
@@ -38,9 +38,9 @@ var kinds = []Kind{
 
 // KindShare is the part of the weights that has one use.
 type KindShare struct {
-	Kind    Kind
-	Tensors int
-	Bytes   uint64
+	Kind    Kind   `json:"kind"`
+	Tensors int    `json:"tensors"`
+	Bytes   uint64 `json:"bytes"`
 }
 
 // BitsPerWeight is the average over all weights, 0 without any.

@@ -40,7 +40,7 @@ func showCommand() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if asJSON {
-				return json.NewEncoder(out).Encode(g)
+				return json.NewEncoder(out).Encode(newShown(g, unknown))
 			}
 			if unknown != nil {
 				fmt.Fprintf(out, "note          %v\n", unknown)
@@ -58,6 +58,36 @@ func showCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&all, "metadata", false, "also print every metadata key")
 	return cmd
 }
+
+// shown is the geometry with what follows from it.
+type shown struct {
+	*gguf.Geometry
+	KVLayers        int `json:"kv_layers"`
+	RecurrentLayers int `json:"recurrent_layers"`
+	// KVBytes a token by storage type, where the engine allows it.
+	KVBytes    map[string]uint64 `json:"kv_bytes_per_token"`
+	StateBytes uint64            `json:"state_bytes_per_sequence"`
+	Warning    string            `json:"warning,omitempty"`
+}
+
+func newShown(g *gguf.Geometry, unknown *gguf.UnknownArchitectureError) shown {
+	s := shown{Geometry: g, KVLayers: g.KVLayers(), RecurrentLayers: g.RecurrentLayers(), KVBytes: map[string]uint64{}, StateBytes: uint64(g.State())}
+	for _, t := range kvTypes {
+		if kv, err := g.KV(t.kind, t.kind); err == nil {
+			s.KVBytes[t.name] = uint64(kv.Total())
+		}
+	}
+	if unknown != nil {
+		s.Warning = unknown.Error()
+	}
+	return s
+}
+
+// kvTypes are the storage types of keys and values that are shown.
+var kvTypes = []struct {
+	name string
+	kind gguf.TensorType
+}{{"f16", gguf.F16}, {"q8_0", gguf.Q8_0}, {"q4_0", gguf.Q4_0}}
 
 func showGeometry(w io.Writer, g *gguf.Geometry) {
 	line := func(name, format string, args ...any) {
@@ -80,10 +110,7 @@ func showGeometry(w io.Writer, g *gguf.Geometry) {
 	if window := g.Window(); window > 0 {
 		line("window", "%d tokens in some layers", window)
 	}
-	for _, t := range []struct {
-		name string
-		kind gguf.TensorType
-	}{{"f16", gguf.F16}, {"q8_0", gguf.Q8_0}, {"q4_0", gguf.Q4_0}} {
+	for _, t := range kvTypes {
 		kv, err := g.KV(t.kind, t.kind)
 		if err != nil {
 			line("kv "+t.name, "not possible: %v", err)

@@ -30,7 +30,12 @@ func TestShowTellsTheGeometryOfThe27B(t *testing.T) {
 		}
 	}
 	out, err = dureCommand(t, "show", path, "--json").Output()
-	if err != nil || !strings.Contains(string(out), `"TrainContext":262144`) {
-		t.Errorf("%v: %.200s", err, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"train_context":262144`, `"kv_layers":16`, `"f16":65536`, `"state_bytes_per_sequence":156893184`, `"type":"Q4_K"`} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%s is missing in %s", want, out)
+		}
 	}
 }
