@@ -35,6 +35,7 @@ func TestServe(t *testing.T) {
 	})
 	t.Run("streams", func(t *testing.T) { testStream(t, s) })
 	t.Run("stock clients", func(t *testing.T) { testStockClients(t, s) })
+	t.Run("stock Go client", func(t *testing.T) { testGoClient(t, s) })
 	t.Run("prompt over the context", func(t *testing.T) {
 		resp := s.post(t.Context(), chatBody(strings.Repeat("word ", 3000), ""))
 		c := decode(t, resp)

@@ -37,7 +37,9 @@ func readBody(x *exchange, r *http.Request) ([]byte, error) {
 		return nil, refusal(http.StatusRequestTimeout, "request_timeout",
 			"the body did not arrive within %s", readTimeout)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, &clientError{fmt.Errorf("read body: %w", err)}
+		// The client may have closed only its sending side, and listen.
+		return nil, refusal(http.StatusBadRequest, string(inference.CodeInvalidRequest),
+			"the body ended early, after %d bytes", len(body))
 	case err != nil:
 		return nil, invalid("the body cannot be read: %s", err)
 	}
@@ -80,20 +82,17 @@ func checkJSON(body []byte) error {
 		}
 		return invalid("the body is not valid UTF-8 at %s", position(body, at))
 	}
-	var syntax *json.SyntaxError
-	if err := json.Unmarshal(body, new(anyJSON)); errors.As(err, &syntax) {
-		return invalid("the body is not valid JSON: %s at %s", syntax, position(body, int(syntax.Offset)-1))
-	} else if err != nil {
-		return invalid("the body is not valid JSON: %s", err)
+	if json.Valid(body) {
+		return nil
 	}
-	return nil
+	var value json.RawMessage
+	err := json.Unmarshal(body, &value)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return invalid("the body is not valid JSON: %s at %s", syntax, position(body, int(syntax.Offset)-1))
+	}
+	return invalid("the body is not valid JSON: %v", err)
 }
-
-// anyJSON takes any value and keeps nothing: unmarshalling into it only checks
-// the syntax, of the whole input.
-type anyJSON struct{}
-
-func (*anyJSON) UnmarshalJSON([]byte) error { return nil }
 
 // position tells where a byte of the body is, for people (line and column from
 // 1, columns in bytes) and for programs (offset from 0).

@@ -4,13 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"dure/inference"
 
@@ -171,148 +169,6 @@ func TestSeedIsDrawnWhereNoneIsGiven(t *testing.T) {
 	}
 	if want := fmt.Sprintf(`"seed":%d}`, seeds[1]); !strings.Contains(told, want) {
 		t.Errorf("no %s in %s", want, told)
-	}
-}
-
-func TestErrorsBeforeTheFirstByte(t *testing.T) {
-	tests := []struct {
-		err               error
-		status            int
-		kind, code, param string
-		message           string
-		header, value     string
-	}{
-		{&inference.Error{Code: inference.CodeInvalidRequest, Message: "top_k too large", Param: "top_k"},
-			400, kindInvalid, "invalid_request", "top_k", "top_k too large", "", ""},
-		{&inference.Error{Code: inference.CodeUnsupported, Message: "no"}, 400, kindInvalid, "unsupported_parameter", "", "no", "", ""},
-		{&inference.Error{Code: inference.CodeModelNotFound, Message: "gone"}, 404, kindInvalid, "model_not_found", "", "gone", "", ""},
-		{&inference.Error{Code: inference.CodeContextExceeded, Message: "3000 tokens over 2048; message 4 is the largest", PromptTokens: 3000},
-			400, kindInvalid, "context_length_exceeded", "", "message 4", "", ""},
-		{&inference.Error{Code: inference.CodeQueueFull, Message: "full", RetryAfter: 1200 * time.Millisecond},
-			429, kindLimit, "queue_full", "", "full", "Retry-After", "2"},
-		{&inference.Error{Code: inference.CodeQueueFull, Message: "full"}, 429, kindLimit, "queue_full", "", "full", "Retry-After", "1"},
-		{&inference.Error{Code: inference.CodeRunnerLost, Message: "died"}, 502, kindServer, "runner_lost", "", "died", "", ""},
-		{&inference.Error{Code: inference.CodeLoadFailed, Message: "no such file"}, 503, kindServer, "model_load_failed", "", "no such file", "X-Should-Retry", "false"},
-		{&inference.Error{Code: inference.CodeShuttingDown, Message: "bye"}, 503, kindServer, "shutting_down", "", "bye", "", ""},
-		{&inference.Error{Code: inference.CodeInternal, Message: "secret"}, 500, kindServer, "internal_error", "", "rid-9", "", ""},
-		{&inference.Error{Code: "never heard of", Message: "secret"}, 500, kindServer, "internal_error", "", "rid-9", "", ""},
-		{errors.New("secret"), 500, kindServer, "internal_error", "", "rid-9", "", ""},
-		{fmt.Errorf("wrapped: %w", inference.ErrRunnerLost), 502, kindServer, "runner_lost", "", "runner_lost", "", ""},
-	}
-	for _, tt := range tests {
-		for _, where := range []string{"open", "generate"} {
-			for _, body := range []string{hello, helloStream} {
-				t.Run(fmt.Sprint(tt.code, "/", where), func(t *testing.T) {
-					w := newWorld(t, script(tt.err))
-					if where == "open" {
-						w.models.open = func(context.Context, string) error { return tt.err }
-					}
-					got := w.do("POST", "/v1/chat/completions", body, "X-Request-Id", "rid-9")
-					got.wantError(t, tt.status, tt.kind, tt.code, tt.param, tt.message)
-					if got.header.Get("X-Request-Id") != "rid-9" || tt.header != "" && got.header.Get(tt.header) != tt.value {
-						t.Errorf("header %v", got.header)
-					}
-					if strings.Contains(got.body, "secret") {
-						t.Errorf("internals are told: %s", got.body)
-					}
-					line := w.lines()[0]
-					if tt.status == 500 && !strings.Contains(fmt.Sprint(line["err"]), "secret") && !strings.Contains(fmt.Sprint(line["err"]), "internal") {
-						t.Errorf("internals are lost: %v", line)
-					}
-					if w.models.opened.Load() != w.models.released.Load() {
-						t.Error("the model was not given back")
-					}
-					if m := fmt.Sprintf(`dure_http_failures_total{code="%s",route="/v1/chat/completions"}`, tt.code); w.metric(m) != "1" {
-						t.Errorf("%s is not 1", m)
-					}
-				})
-			}
-		}
-	}
-}
-
-func TestErrorInsideAStream(t *testing.T) {
-	lost := &inference.Error{Code: inference.CodeRunnerLost, Message: "the model's process died"}
-	w := newWorld(t, script(lost, started(), says("one")))
-	got := w.chat(helloStream)
-	all := events(t, got.body)
-	if got.status != 200 || got.err != nil || len(all) != 3 {
-		t.Fatalf("status %d, %v, events %q", got.status, got.err, all)
-	}
-	wantErrorObject(t, all[2], kindServer, "runner_lost", "", "process died")
-	if v := w.metric(`dure_http_failures_total{code="runner_lost",route="/v1/chat/completions"}`); v != "1" {
-		t.Errorf("failures %q", v)
-	}
-	// The same failure, not streamed, is a status.
-	w.chat(hello).wantError(t, 502, kindServer, "runner_lost", "", "process died")
-}
-
-func TestModelThatBreaksItsContract(t *testing.T) {
-	for name, generate := range map[string]generateFunc{
-		"nothing":       script(nil),
-		"no end":        script(nil, started(), says("x")),
-		"no start":      script(nil, says("x"), done()),
-		"two starts":    script(nil, started(), started(), done()),
-		"unknown event": script(nil, started(), inference.Event{Kind: "reasoning"}, done()),
-		"only the end":  script(nil, done()),
-		"no reason":     script(nil, started(), inference.Event{Kind: inference.EventDone}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, generate)
-			w.chat(hello).wantError(t, 500, kindServer, "internal_error", "", "internal error")
-			streamed := w.chat(helloStream)
-			if strings.Contains(streamed.body, "[DONE]") || !strings.Contains(streamed.body, "internal_error") {
-				t.Errorf("got %s", streamed.body)
-			}
-		})
-	}
-}
-
-// What a model sends after its last event changes no answer that is out.
-func TestModelThatGoesOn(t *testing.T) {
-	w := newWorld(t, script(nil, started(), says("x"), done(), says("y")))
-	got := w.chat(hello)
-	if got.status != 200 || got.err != nil || !strings.Contains(got.body, `"content":"x"`) || strings.Contains(got.body, "error") {
-		t.Errorf("%+v", got)
-	}
-	if line := w.lines()[0]; line["level"] != "ERROR" || line["code"] != "internal_error" {
-		t.Errorf("log line %v", line)
-	}
-}
-
-func TestPanic(t *testing.T) {
-	crash := func(first ...inference.Event) generateFunc {
-		return func(context.Context, *inference.Request) iter.Seq2[inference.Event, error] {
-			return func(yield func(inference.Event, error) bool) {
-				for _, ev := range first {
-					yield(ev, nil)
-				}
-				panic("secret")
-			}
-		}
-	}
-	w := newWorld(t, crash())
-	got := w.chat(hello)
-	got.wantError(t, 500, kindServer, "internal_error", "", "internal error")
-	if strings.Contains(got.body, "secret") {
-		t.Error(got.body)
-	}
-	line := w.lines()[0]
-	if text := fmt.Sprint(line["err"]); line["level"] != "ERROR" || !strings.Contains(text, "secret") || !strings.Contains(text, "chat_test.go") {
-		t.Errorf("no stack in %v", line)
-	}
-	if w.models.released.Load() != 1 {
-		t.Error("the model was not given back")
-	}
-	// Inside a stream the connection is cut: the client must not take what it
-	// has for the whole.
-	w.models.generate = crash(started(), says("x"))
-	if got := w.chat(helloStream); got.err == nil {
-		t.Errorf("the stream ended as if whole: %q", got.body)
-	}
-	w.models.generate = script(nil, started(), done())
-	if got := w.chat(hello); got.status != 200 {
-		t.Errorf("the server did not live on: %v", got)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestBodyThatDoesNotArrive(t *testing.T) {
 		after          time.Duration
 	}{
 		{100, 408, "request_timeout", readTimeout},
-		{maxChatBody + 1, 413, "request_too_large", 0},
+		{maxBody + 1, 413, "request_too_large", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			_, dial, stop := newPipeWorld(t, script(nil))

@@ -13,14 +13,37 @@
 //     is refused by name unless its value asks for nothing; a field that is not
 //     known is accepted and named in the answer's "warnings".
 //   - The HTTP status is decided before the first byte: a stream begins only
-//     after the model took the request. A failure later on is an event with an
-//     "error" object and the stream ends without [DONE].
-//   - A client that is gone or does not read cancels its generation.
+//     after the model took the request, or after 10 seconds of waiting for that
+//     (a load, a full machine). A failure later on is an event with an "error"
+//     object and the stream ends without [DONE].
+//   - A stream is never silent for longer than 15 seconds: comments fill gaps.
+//   - A client that is gone or does not read cancels its generation. One that
+//     closed only its sending side cannot be told from one that is gone: its
+//     connection is cut, so that it does not take what it has for an answer.
 //   - Neither bodies nor keys reach the log, and the text of an unexpected
 //     error reaches the log only, never a client.
 //
-// A handler lives in the goroutine of its request and starts no other.
+// # Choices
 //
-// The shapes follow OpenAI's API reference for chat completions; where that
-// leaves room, the stock Python and npm clients decide.
+// A request may ask for several answers: n of a conversation, or n of each of
+// several prompts, at most 128. The answer's choices are numbered
+// prompt * n + k, and the k-th choice of a prompt draws with seed + k. As many
+// run at once as the model decodes at once (inference.Info.Sequences), so one
+// request does not fill the queue for others; the rest follows as places become
+// free. One failure cancels all of them and fails the request: with a status
+// while no byte is out, with an event after that. Usage counts a prompt once
+// and sums all else, times included.
+//
+// # Goroutines
+//
+// A handler lives in the goroutine of its request, which alone encodes. With
+// one choice it pulls the model's events itself. With several, each running
+// choice has a goroutine that only pulls and hands its events over a bounded
+// channel. A stream also has a timer that writes comments; a lock around each
+// write keeps it from the handler's. Nothing outlives the handler.
+//
+// The shapes follow OpenAI's API reference for chat completions and completions,
+// and llama-server's for tokenize, detokenize, apply-template and the sampling
+// parameters that OpenAI does not have; where that leaves room, the stock
+// clients decide.
 package openai

@@ -18,7 +18,8 @@ import (
 
 // exchange is one request and its answer: the ResponseWriter that handlers
 // write to, and what the metrics and the log line need to know at the end. It
-// belongs to the request's goroutine.
+// belongs to the request's goroutine; while a stream is watched, what concerns
+// writing belongs to whoever holds the stream's lock.
 type exchange struct {
 	http.ResponseWriter
 	h       *handler
@@ -110,9 +111,9 @@ func deadlineError(what string, err error) error {
 	return &clientError{err}
 }
 
-// send writes p within the time limit.
-func (x *exchange) send(p []byte) error {
-	if err := x.arm(time.Now()); err != nil {
+// send writes p within the time limit, which begins now.
+func (x *exchange) send(p []byte, now time.Time) error {
+	if err := x.arm(now); err != nil {
 		return err
 	}
 	if _, err := x.Write(p); err != nil {
@@ -139,7 +140,7 @@ func (x *exchange) json(status int, v any) error {
 	x.Header().Set("Content-Type", "application/json")
 	x.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	x.WriteHeader(status)
-	return x.send(body)
+	return x.send(body, time.Now())
 }
 
 // appendJSON appends v without the escapes that only HTML needs.
@@ -156,7 +157,10 @@ func appendJSON(dst []byte, v any) ([]byte, error) {
 // fail answers with an error, in the form that is still possible.
 func (x *exchange) fail(r *http.Request, err error) {
 	if x.isGone(r, err) {
-		x.gone = true
+		// A client that closed only its sending side looks just like one that
+		// left, and still listens. An answer that simply ends would be an empty
+		// or a short one to it, with a status that says all is well.
+		x.gone, x.cut = true, true
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			x.h.metrics.slow.Inc()
 		}
@@ -175,6 +179,7 @@ func (x *exchange) fail(r *http.Request, err error) {
 		err = nil
 	}
 	x.gone = err != nil
+	x.cut = x.gone
 }
 
 // isGone reports whether err means that nobody waits for an answer. A server

@@ -30,6 +30,8 @@ type generateFunc func(ctx context.Context, req *inference.Request) iter.Seq2[in
 type fakeModels struct {
 	list     []Listing
 	generate generateFunc
+	info     inference.Info
+	remote   bool                                         // no tokenizer
 	open     func(ctx context.Context, name string) error // may be nil
 	opened   atomic.Int64
 	released atomic.Int64
@@ -44,12 +46,19 @@ func (f *fakeModels) Open(ctx context.Context, name string) (inference.Model, fu
 		}
 	}
 	f.opened.Add(1)
-	return fakeModel{f.generate}, func() { f.released.Add(1) }, nil
+	var model inference.Model = fakeModel{f.generate, f.info}
+	if !f.remote {
+		model = fakeLocal{model}
+	}
+	return model, func() { f.released.Add(1) }, nil
 }
 
-type fakeModel struct{ generate generateFunc }
+type fakeModel struct {
+	generate generateFunc
+	info     inference.Info
+}
 
-func (m fakeModel) Info() inference.Info { return inference.Info{Name: "fake"} }
+func (m fakeModel) Info() inference.Info { return m.info }
 
 func (m fakeModel) Generate(ctx context.Context, req *inference.Request) iter.Seq2[inference.Event, error] {
 	return m.generate(ctx, req)
@@ -181,6 +190,11 @@ func (w *world) do(method, path, body string, headers ...string) reply {
 	return reply{status: res.StatusCode, header: res.Header, body: string(all), err: err}
 }
 
+func (w *world) complete(body string) reply {
+	w.t.Helper()
+	return w.do("POST", "/v1/completions", body, "Content-Type", "application/json")
+}
+
 func (w *world) chat(body string) reply {
 	w.t.Helper()
 	return w.do("POST", "/v1/chat/completions", body, "Content-Type", "application/json")
@@ -217,43 +231,6 @@ func (w *world) lines() []map[string]any {
 	return all
 }
 
-// wantError checks a reply in OpenAI's error shape.
-func (r reply) wantError(t *testing.T, status int, kind, code, param string, message ...string) {
-	t.Helper()
-	if r.err != nil {
-		t.Fatal(r.err)
-	}
-	if r.status != status {
-		t.Errorf("status %d, want %d: %s", r.status, status, r.body)
-	}
-	wantErrorObject(t, r.body, kind, code, param, message...)
-}
-
-func wantErrorObject(t *testing.T, body, kind, code, param string, message ...string) {
-	t.Helper()
-	var got struct {
-		Error map[string]any `json:"error"`
-	}
-	if err := json.Unmarshal([]byte(body), &got); err != nil {
-		t.Fatalf("%v: %s", err, body)
-	}
-	for _, name := range []string{"message", "type", "param", "code"} {
-		if _, ok := got.Error[name]; !ok {
-			t.Errorf("no %s in %s", name, body)
-		}
-	}
-	gotParam, _ := got.Error["param"].(string)
-	if got.Error["type"] != kind || got.Error["code"] != code || gotParam != param {
-		t.Errorf("got %s, want type %s code %s param %q", body, kind, code, param)
-	}
-	text, _ := got.Error["message"].(string)
-	for _, m := range message {
-		if !strings.Contains(text, m) {
-			t.Errorf("message %q lacks %q", text, m)
-		}
-	}
-}
-
 // events splits a body into the data of its server-sent events.
 func events(t *testing.T, body string) []string {
 	t.Helper()
@@ -273,7 +250,7 @@ func events(t *testing.T, body string) []string {
 	return all
 }
 
-var volatile = regexp.MustCompile(`"id":"chatcmpl-[A-Z2-7]{26}"|"created":\d+|"seed":\d+`)
+var volatile = regexp.MustCompile(`"id":"(?:chatcmpl|cmpl)-[A-Z2-7]{26}"|"created":\d+|"seed":\d+`)
 
 // steady replaces what differs from run to run.
 func steady(s string) string {

@@ -1,139 +1,18 @@
 package openai
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
+	"strconv"
 
 	"dure/inference"
 )
 
-// Limits of the fields of a request, where OpenAI's are too narrow for local
-// models or absent.
-const (
-	maxTemperature = 5 // OpenAI stops at 2
-	maxStops       = 32
-	maxStopBytes   = 1024
-)
+// The makers of fields. Those without a type parameter are of the routes that
+// generate, and note a change to the parameters of the model.
 
-// chatRequest is a decoded body. Nil pointers are fields that are left to the
-// model's defaults.
-type chatRequest struct {
-	model         string
-	messages      []inference.Message
-	stream        bool
-	streamOptions bool // present at all
-	includeUsage  bool
-	temperature   *float32
-	topP, minP    *float32
-	topK          *int
-	seed          *uint64
-	stop          *[]string
-	maxTokens     *int
-	maxCompletion *int
-	ignoreEOS     *bool
-	warnings      []string
-}
-
-// field decodes one member of the body. The value is not null: null means
-// absent for every field.
-type field func(d *decoder, r *chatRequest, value json.Token) error
-
-// chatFields is every member that is known. What OpenAI's API has and this
-// surface does not is listed with the values that ask for nothing.
-var chatFields = map[string]field{
-	"model":    text(func(r *chatRequest, s string) { r.model = s }),
-	"messages": (*decoder).setMessages,
-
-	"stream":         boolean(func(r *chatRequest, b bool) { r.stream = b }),
-	"stream_options": (*decoder).setStreamOptions,
-
-	"temperature": number(0, maxTemperature, func(r *chatRequest, f float32) { r.temperature = &f }),
-	"top_p":       number(0, 1, func(r *chatRequest, f float32) { r.topP = &f }),
-	"min_p":       number(0, 1, func(r *chatRequest, f float32) { r.minP = &f }),
-	// The sampler knows its largest cut and refuses what is above.
-	"top_k":                 integer(0, math.MaxInt32, func(r *chatRequest, i int64) { r.topK = new(int(i)) }),
-	"seed":                  integer(math.MinInt64, math.MaxInt64, func(r *chatRequest, i int64) { r.seed = new(uint64(i)) }),
-	"stop":                  (*decoder).setStop,
-	"max_tokens":            limit(func(r *chatRequest, n int) { r.maxTokens = &n }),
-	"max_completion_tokens": limit(func(r *chatRequest, n int) { r.maxCompletion = &n }),
-	"ignore_eos":            boolean(func(r *chatRequest, b bool) { r.ignoreEOS = &b }),
-
-	// Labels and hints: nothing has to happen for them to be honoured.
-	"user":                text(func(*chatRequest, string) {}),
-	"safety_identifier":   text(func(*chatRequest, string) {}),
-	"prompt_cache_key":    text(func(*chatRequest, string) {}),
-	"metadata":            (*decoder).setMetadata,
-	"parallel_tool_calls": boolean(func(*chatRequest, bool) {}), // says nothing without tools
-
-	"n":                      only("1", isNumber(1)),
-	"store":                  only("false", isBool(false)),
-	"logprobs":               only("false", isBool(false)),
-	"top_logprobs":           only("0", isNumber(0)),
-	"logit_bias":             only("{}", (*decoder).isEmpty),
-	"frequency_penalty":      only("0", isNumber(0)),
-	"presence_penalty":       only("0", isNumber(0)),
-	"tools":                  only("[]", (*decoder).isEmpty),
-	"functions":              only("[]", (*decoder).isEmpty),
-	"tool_choice":            only(`"none"`, isText("none", "auto")),
-	"function_call":          only(`"none"`, isText("none", "auto")),
-	"service_tier":           only(`"auto"`, isText("auto", "default")),
-	"verbosity":              only(`"medium"`, isText("medium")),
-	"prompt_cache_retention": only(`"in_memory"`, isText("in_memory")),
-	"response_format":        (*decoder).setResponseFormat,
-	"modalities":             (*decoder).setModalities,
-	"audio":                  only("null", never),
-	"moderation":             only("null", never),
-	"prediction":             only("null", never),
-	"prompt_cache_options":   only("null", never),
-	"reasoning_effort":       only("null", never),
-	"web_search_options":     only("null", never),
-}
-
-// decodeChat decodes a body. Its errors are *inference.Error.
-func decodeChat(body []byte) (*chatRequest, error) {
-	if err := checkJSON(body); err != nil {
-		return nil, err
-	}
-	d, r := newDecoder(body), &chatRequest{}
-	t, err := d.token()
-	if err != nil {
-		return nil, err
-	}
-	err = d.object(t, func(name string, value json.Token) error {
-		decode, known := chatFields[name]
-		switch {
-		case !known:
-			return d.unknown(value)
-		case value == nil:
-			return nil
-		}
-		return decode(d, r, value)
-	})
-	if err != nil {
-		return nil, err
-	}
-	r.warnings = d.named()
-	return r, d.checkWhole(r)
-}
-
-// checkWhole checks what one field alone does not tell.
-func (d *decoder) checkWhole(r *chatRequest) error {
-	switch {
-	case r.messages == nil:
-		return d.missing("messages")
-	case r.streamOptions && !r.stream:
-		d.path = append(d.path, step{name: "stream_options"})
-		return d.invalid("is only allowed when stream is true")
-	case r.maxTokens != nil && r.maxCompletion != nil && *r.maxTokens != *r.maxCompletion:
-		d.path = append(d.path, step{name: "max_completion_tokens"})
-		return d.invalid("contradicts max_tokens (%d and %d); send one of them", *r.maxCompletion, *r.maxTokens)
-	}
-	return nil
-}
-
-func text(set func(*chatRequest, string)) field {
-	return func(d *decoder, r *chatRequest, t json.Token) error {
+func text[R any](set func(*R, string)) field[R] {
+	return func(d *decoder, r *R, t token) error {
 		s, err := d.text(t)
 		if err == nil {
 			set(r, s)
@@ -142,8 +21,8 @@ func text(set func(*chatRequest, string)) field {
 	}
 }
 
-func boolean(set func(*chatRequest, bool)) field {
-	return func(d *decoder, r *chatRequest, t json.Token) error {
+func boolean[R any](set func(*R, bool)) field[R] {
+	return func(d *decoder, r *R, t token) error {
 		b, err := d.boolean(t)
 		if err == nil {
 			set(r, b)
@@ -152,18 +31,8 @@ func boolean(set func(*chatRequest, bool)) field {
 	}
 }
 
-func number(low, high float64, set func(*chatRequest, float32)) field {
-	return func(d *decoder, r *chatRequest, t json.Token) error {
-		f, err := d.number(t, low, high)
-		if err == nil {
-			set(r, float32(f))
-		}
-		return err
-	}
-}
-
-func integer(low, high int64, set func(*chatRequest, int64)) field {
-	return func(d *decoder, r *chatRequest, t json.Token) error {
+func integer[R any](low, high int64, set func(*R, int64)) field[R] {
+	return func(d *decoder, r *R, t token) error {
 		i, err := d.integer(t, low, high)
 		if err == nil {
 			set(r, i)
@@ -172,10 +41,65 @@ func integer(low, high int64, set func(*chatRequest, int64)) field {
 	}
 }
 
+// only is a known field that is not implemented, but for the values that ask
+// for nothing. example is one of them, as JSON.
+func only[R any](example string, neutral func(d *decoder, t token) bool) field[R] {
+	return func(d *decoder, _ *R, t token) error {
+		if neutral(d, t) {
+			return nil
+		}
+		return d.unsupported("not supported; leave it out or set it to %s", example)
+	}
+}
+
+func never(*decoder, token) bool { return false }
+
+func isFalse(_ *decoder, t token) bool { return t.kind == kindFalse }
+
+func isText(want ...string) func(*decoder, token) bool {
+	return func(_ *decoder, t token) bool {
+		return t.kind == kindString && slices.Contains(want, t.text())
+	}
+}
+
+// paramNumber sets one of the model's parameters from a number in [low, high].
+func paramNumber(low, high float64, set func(*inference.Params, float32)) field[request] {
+	return func(d *decoder, r *request, t token) error {
+		f, err := d.number(t, low, high)
+		if err == nil {
+			r.change(func(p *inference.Params) { set(p, f) })
+		}
+		return err
+	}
+}
+
+// paramPositive is paramNumber for (0, high].
+func paramPositive(high float64, set func(*inference.Params, float32)) field[request] {
+	return func(d *decoder, r *request, t token) error {
+		f, err := d.positive(t, high)
+		if err == nil {
+			r.change(func(p *inference.Params) { set(p, f) })
+		}
+		return err
+	}
+}
+
+// paramInteger sets one of the model's parameters from an integer in
+// [low, high].
+func paramInteger(low, high int64, set func(*inference.Params, int)) field[request] {
+	return func(d *decoder, r *request, t token) error {
+		i, err := d.integer(t, low, high)
+		if err == nil {
+			r.change(func(p *inference.Params) { set(p, int(i)) })
+		}
+		return err
+	}
+}
+
 // limit reads a number of tokens. Several clients send -1 for "no limit",
 // which is 0 in inference.Params.
-func limit(set func(*chatRequest, int)) field {
-	return func(d *decoder, r *chatRequest, t json.Token) error {
+func limit(set func(*request, int)) field[request] {
+	return func(d *decoder, r *request, t token) error {
 		n, err := d.integer(t, -1, math.MaxInt32)
 		if err == nil && n == 0 {
 			err = d.invalid("must be at least 1; leave it out, or send -1, for no limit")
@@ -187,42 +111,77 @@ func limit(set func(*chatRequest, int)) field {
 	}
 }
 
-// only is a known field that is not implemented, but for the values that ask
-// for nothing. example is one of them, as JSON.
-func only(example string, neutral func(d *decoder, t json.Token) bool) field {
-	return func(d *decoder, _ *chatRequest, t json.Token) error {
-		if neutral(d, t) {
-			return nil
+// texts reads a string or a list of them, each of 1 to mostBytes bytes.
+func (d *decoder) texts(t token, most, mostBytes int) ([]string, error) {
+	var all []string
+	add := func(t token) error {
+		s, err := d.text(t)
+		switch {
+		case err != nil:
+			return err
+		case len(s) == 0 || len(s) > mostBytes:
+			return d.invalid("a string must have 1 to %d bytes here, not %d", mostBytes, len(s))
+		case len(all) == most:
+			return d.invalid("at most %d strings are allowed", most)
 		}
-		return d.unsupported("not supported; leave it out or set it to %s", example)
+		all = append(all, s)
+		return nil
 	}
-}
-
-func never(*decoder, json.Token) bool { return false }
-
-func isBool(want bool) func(*decoder, json.Token) bool {
-	return func(_ *decoder, t json.Token) bool { return t == json.Token(want) }
-}
-
-func isText(want ...string) func(*decoder, json.Token) bool {
-	return func(_ *decoder, t json.Token) bool {
-		s, ok := t.(string)
-		return ok && slices.Contains(want, s)
+	switch t.kind {
+	case kindList:
+		return all, d.list(t, add)
+	case kindString:
+		err := add(t)
+		return all, err
 	}
+	return nil, d.expected("a string or a list of strings", t)
 }
 
-func isNumber(want float64) func(*decoder, json.Token) bool {
-	return func(_ *decoder, t json.Token) bool {
-		n, ok := t.(json.Number)
-		if !ok {
-			return false
-		}
-		f, err := n.Float64()
-		return err == nil && f == want
-	}
-}
-
-func (d *decoder) setMessages(r *chatRequest, t json.Token) (err error) {
-	r.messages, err = d.messages(t)
+func (d *decoder) setStop(r *request, t token) error {
+	stops, err := d.texts(t, maxStops, maxStopBytes)
+	r.change(func(p *inference.Params) { p.Stop = stops })
 	return err
+}
+
+func (d *decoder) setBreakers(r *request, t token) error {
+	if t.kind != kindList {
+		return d.expected("a list of strings", t)
+	}
+	breakers, err := d.texts(t, maxBreakers, maxBreakerBytes)
+	if err == nil && len(breakers) == 0 {
+		err = d.invalid("must hold at least one string; leave it out for the default ones")
+	}
+	r.change(func(p *inference.Params) { p.DRY.Breakers = breakers })
+	return err
+}
+
+// setLogitBias reads an object whose names are tokens.
+func (d *decoder) setLogitBias(r *request, t token) error {
+	var biases []inference.TokenBias
+	err := d.object(t, maxBiases, func(name string, t token) error {
+		id, err := strconv.ParseInt(name, 10, 32)
+		if err != nil || id < 0 || strconv.FormatInt(id, 10) != name {
+			return d.invalid("the name must be a token: its number in the model's vocabulary, as \"1234\"")
+		}
+		bias, err := d.number(t, -100, 100)
+		biases = append(biases, inference.TokenBias{Token: int32(id), Bias: bias})
+		return err
+	})
+	r.change(func(p *inference.Params) { p.LogitBias = biases })
+	return err
+}
+
+func (d *decoder) setStreamOptions(r *request, t token) error {
+	return d.object(t, maxMembers, func(name string, t token) (err error) {
+		switch {
+		case t.kind == kindNull:
+		case name == "include_usage":
+			r.includeUsage, err = d.boolean(t)
+		case name == "include_obfuscation":
+			err = only[request]("false", isFalse)(d, r, t)
+		default:
+			err = d.unknown(t)
+		}
+		return err
+	})
 }

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"encoding/json"
 	"strings"
 
 	"dure/inference"
@@ -19,9 +18,9 @@ var roles = map[string]string{
 // partSeparator joins the text parts of one message: each is a text of its own.
 const partSeparator = "\n"
 
-func (d *decoder) messages(t json.Token) ([]inference.Message, error) {
+func (d *decoder) messages(t token) ([]inference.Message, error) {
 	var all []inference.Message
-	err := d.list(t, func(t json.Token) error {
+	err := d.list(t, func(t token) error {
 		m, err := d.message(t)
 		all = append(all, m)
 		return err
@@ -32,11 +31,11 @@ func (d *decoder) messages(t json.Token) ([]inference.Message, error) {
 	return all, err
 }
 
-func (d *decoder) message(t json.Token) (inference.Message, error) {
+func (d *decoder) message(t token) (inference.Message, error) {
 	var m inference.Message
 	hasContent := false
-	err := d.object(t, func(name string, t json.Token) (err error) {
-		if t == nil {
+	err := d.object(t, maxMembers, func(name string, t token) (err error) {
+		if t.kind == kindNull {
 			// Clients send back an answer's members with null for "none".
 			return nil
 		}
@@ -70,7 +69,7 @@ func (d *decoder) message(t json.Token) (inference.Message, error) {
 	return m, nil
 }
 
-func (d *decoder) role(t json.Token) (string, error) {
+func (d *decoder) role(t token) (string, error) {
 	given, err := d.text(t)
 	if err != nil {
 		return "", err
@@ -85,15 +84,16 @@ func (d *decoder) role(t json.Token) (string, error) {
 }
 
 // content reads a string or a list of text parts.
-func (d *decoder) content(t json.Token) (string, error) {
-	if _, ok := t.(string); ok {
+func (d *decoder) content(t token) (string, error) {
+	switch t.kind {
+	case kindString:
 		return d.text(t)
-	}
-	if !begins(t, '[') {
+	case kindList:
+	default:
 		return "", d.expected("a string or a list of text parts", t)
 	}
 	var parts []string
-	err := d.list(t, func(t json.Token) error {
+	err := d.list(t, func(t token) error {
 		text, err := d.part(t)
 		parts = append(parts, text)
 		return err
@@ -101,15 +101,15 @@ func (d *decoder) content(t json.Token) (string, error) {
 	return strings.Join(parts, partSeparator), err
 }
 
-func (d *decoder) part(t json.Token) (string, error) {
-	var kind, text string
+func (d *decoder) part(t token) (string, error) {
+	var form, text string
 	hasText := false
-	err := d.object(t, func(name string, t json.Token) (err error) {
+	err := d.object(t, maxMembers, func(name string, t token) (err error) {
 		switch name {
 		case "type":
-			kind, err = d.text(t)
-			if err == nil && kind != "text" {
-				err = d.otherPart(kind)
+			form, err = d.text(t)
+			if err == nil && form != "text" {
+				err = d.otherPart(form)
 			}
 		case "text":
 			hasText = true
@@ -124,7 +124,7 @@ func (d *decoder) part(t json.Token) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case kind == "":
+	case form == "":
 		return "", d.missing("type")
 	case !hasText:
 		return "", d.missing("text")
@@ -132,11 +132,11 @@ func (d *decoder) part(t json.Token) (string, error) {
 	return text, nil
 }
 
-func (d *decoder) otherPart(kind string) error {
+func (d *decoder) otherPart(form string) error {
 	d.path = d.path[:len(d.path)-1] // the part is at fault, not one of its members
-	switch kind {
+	switch form {
 	case "image_url", "input_audio", "file", "refusal":
-		return d.unsupported("parts of the type %s are not supported; send parts of the type text", kind)
+		return d.unsupported("parts of the type %s are not supported; send parts of the type text", form)
 	}
-	return d.invalid("the type of a part must be text, not %q", clip(kind))
+	return d.invalid("the type of a part must be text, not %q", clip(form))
 }

@@ -26,9 +26,9 @@ type Route struct {
 	handle func(*handler, *exchange, *http.Request) error
 }
 
-// maxChatBody has room for a few hundred thousand tokens of text, with JSON
-// escapes.
-const maxChatBody = 16 << 20
+// maxBody has room for a few hundred thousand tokens of text, with JSON escapes,
+// and for two million as numbers.
+const maxBody = 16 << 20
 
 // Routes returns the route table, in the order in which it is documented.
 func Routes() []Route { return slices.Clone(routes) }
@@ -36,8 +36,14 @@ func Routes() []Route { return slices.Clone(routes) }
 var routes = []Route{
 	{Method: "GET", Path: "/v1/models", Doc: "the models that can be asked for", handle: (*handler).listModels},
 	{Method: "GET", Path: "/v1/models/{id}", Doc: "one model", handle: (*handler).showModel},
-	{Method: "POST", Path: "/v1/chat/completions", MaxBody: maxChatBody,
+	{Method: "POST", Path: "/v1/chat/completions", MaxBody: maxBody,
 		Doc: "answer a conversation, whole or as a stream", handle: (*handler).chat},
+	{Method: "POST", Path: "/v1/completions", MaxBody: maxBody,
+		Doc: "continue texts or tokens, whole or as a stream", handle: (*handler).textCompletion},
+	{Method: "POST", Path: "/v1/tokenize", MaxBody: maxBody, Doc: "the tokens of a text", handle: (*handler).tokenize},
+	{Method: "POST", Path: "/v1/detokenize", MaxBody: maxBody, Doc: "the text of tokens", handle: (*handler).detokenize},
+	{Method: "POST", Path: "/v1/apply-template", MaxBody: maxBody,
+		Doc: "the prompt that a conversation becomes", handle: (*handler).applyTemplate},
 	{Method: "GET", Path: "/health", Open: true, Quiet: true,
 		Doc: "200 while serving, 503 while shutting down", handle: (*handler).health},
 	{Method: "GET", Path: "/metrics", Quiet: true, Doc: "metrics for Prometheus", handle: (*handler).showMetrics},

@@ -4,27 +4,36 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"sync"
+	"time"
 
 	"dure/inference"
 )
 
-// stream sends an answer as server-sent events. Each event is flushed, so the
-// client has a token as soon as there is one.
+// maxHeld is how many bytes of events wait for more at most.
+const maxHeld = 16 << 10
+
+// stream sends an answer as server-sent events, one for each piece of text.
+//
+// Two goroutines may write to the client: that of the request, and that of the
+// alarm that breaks a long silence. The lock is held around every write.
 type stream struct {
 	x        *exchange
+	shape    shape
 	base     head
 	usage    bool // the client asked for it
 	warnings []string
-	seed     uint64
-	// before and after enclose the text in an event that carries text: all
-	// of it but the text is the same each time.
-	before, after []byte
-	buf           []byte // of the event at hand
+	buf      []byte // whole events that were not sent yet; never the alarm's
+
+	mu     sync.Mutex
+	sent   time.Time // when something was sent last
+	opened bool      // the header is out
+
+	alarm alarm
 }
 
-func newStream(x *exchange, base head, req *chatRequest, seed uint64) *stream {
-	base.Object = "chat.completion.chunk"
-	return &stream{x: x, base: base, usage: req.includeUsage, warnings: req.warnings, seed: seed}
+func newStream(x *exchange, s shape, req *request) *stream {
+	return &stream{x: x, shape: s, base: x.newHead(s, true), usage: req.includeUsage, warnings: req.warnings}
 }
 
 // mark stands for the text when an event is cut into what comes before and
@@ -32,72 +41,104 @@ func newStream(x *exchange, base head, req *chatRequest, seed uint64) *stream {
 // version come earlier.
 const mark = "\x00"
 
-// begin sends the header and the first event, which tells the role.
-func (s *stream) begin() error {
-	event, err := s.event(nil, s.chunk(delta{Content: new(mark)}, nil))
+func (s *stream) start(c *choice) error {
+	event, err := s.event(nil, s.chunk(s.shape.piece(c, mark)))
 	if err != nil {
 		return err
 	}
-	const quoted = `"\u0000"`
+	const quoted, null = `"\u0000"`, `"logprobs":null`
 	cut := bytes.LastIndex(event, []byte(quoted))
-	s.before, s.after = event[:cut:cut], event[cut+len(quoted):]
-	if s.buf, err = s.event(nil, s.chunk(delta{Role: inference.RoleAssistant, Content: new("")}, nil)); err != nil {
+	rest := event[cut+len(quoted):]
+	logprobs := bytes.Index(rest, []byte(null)) + len(null) - len("null")
+	c.before, c.between, c.after = event[:cut:cut], rest[:logprobs:logprobs], rest[logprobs+len("null"):]
+	if first := s.shape.first(c); first != nil {
+		s.buf, err = s.event(s.buf, s.chunk(first))
+	}
+	return err
+}
+
+func (s *stream) text(c *choice, text string, tokens []inference.TokenLogprob) (err error) {
+	s.buf = append(s.buf, c.before...)
+	s.buf = appendString(s.buf, text)
+	s.buf = append(s.buf, c.between...)
+	if placed := c.place(text, tokens); placed == nil {
+		s.buf = append(s.buf, "null"...)
+	} else if s.buf, err = appendJSON(s.buf, s.shape.logprobs(placed)); err != nil {
 		return err
 	}
-	header := s.x.Header()
-	header.Set("Content-Type", "text/event-stream; charset=utf-8")
-	header.Set("Cache-Control", "no-cache, no-transform")
-	header.Set("X-Accel-Buffering", "no") // nginx would hold events back
-	s.x.WriteHeader(http.StatusOK)
-	s.x.stream = s
-	return s.flush()
+	s.buf = append(s.buf, c.after...)
+	return nil
 }
 
-func (s *stream) text(text string) error {
-	s.buf = append(s.buf[:0], s.before...)
-	s.buf = appendString(s.buf, text)
-	s.buf = append(s.buf, s.after...)
-	return s.flush()
+func (s *stream) end(c *choice, final bool) (err error) {
+	last := s.chunk(s.shape.last(c))
+	if final {
+		last.Warnings = s.warnings
+	}
+	s.buf, err = s.event(s.buf, last)
+	return err
 }
 
-func (s *stream) flush() error {
-	if err := s.x.send(s.buf); err != nil {
+// done sends the last events: usage where asked for, and the end.
+func (s *stream) done(u *usage) (err error) {
+	if s.usage {
+		c := s.chunk(nil)
+		c.Choices, c.Usage = []any{}, &u
+		if s.buf, err = s.event(s.buf, c); err != nil {
+			return err
+		}
+	}
+	s.buf = append(s.buf, "data: [DONE]\n\n"...)
+	return s.push(false)
+}
+
+// fail ends a stream that has begun. The stock clients raise an exception for
+// an event with a member "error"; no [DONE] follows.
+func (s *stream) fail(f *failure) (err error) {
+	if s.buf, err = s.event(s.buf, f.wire()); err != nil {
+		return err
+	}
+	return s.push(false)
+}
+
+func (s *stream) push(hold bool) error {
+	if hold && len(s.buf) < maxHeld {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.write(s.buf)
+	s.buf = s.buf[:0]
+	return err
+}
+
+// write sends whole events, after the header where that is not out yet. The
+// lock is held.
+func (s *stream) write(events []byte) error {
+	if !s.opened {
+		s.opened = true
+		header := s.x.Header()
+		header.Set("Content-Type", "text/event-stream; charset=utf-8")
+		header.Set("Cache-Control", "no-cache, no-transform")
+		header.Set("X-Accel-Buffering", "no") // nginx would hold events back
+		s.x.WriteHeader(http.StatusOK)
+		s.x.stream = s
+	}
+	s.sent = time.Now()
+	if err := s.x.send(events, s.sent); err != nil {
 		return err
 	}
 	return s.x.flush()
 }
 
-// done sends the last events: finish, usage where asked for, end.
-func (s *stream) done(finish inference.FinishReason, u inference.Usage) error {
-	last := s.chunk(delta{}, &finish)
-	last.Warnings = s.warnings
-	buf, err := s.event(s.buf[:0], last)
-	if err == nil && s.usage {
-		c := s.chunk(delta{}, nil)
-		c.Choices = []chunkChoice{}
-		c.Usage = new(wireUsage(u, s.seed))
-		buf, err = s.event(buf, c)
-	}
-	if err != nil {
-		return err
-	}
-	s.buf = append(buf, "data: [DONE]\n\n"...)
-	return s.flush()
+func (s *stream) begun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened
 }
 
-// fail ends a stream that has begun. The stock clients raise an exception for
-// an event with a member "error"; no [DONE] follows.
-func (s *stream) fail(f *failure) error {
-	buf, err := s.event(s.buf[:0], f.wire())
-	if err != nil {
-		return err
-	}
-	s.buf = buf
-	return s.flush()
-}
-
-func (s *stream) chunk(d delta, finish *inference.FinishReason) chunk {
-	c := chunk{head: s.base, Choices: []chunkChoice{{Delta: d, Finish: finish}}}
+func (s *stream) chunk(choice any) chunk {
+	c := chunk{head: s.base, Choices: []any{choice}}
 	if s.usage {
 		c.Usage = new((*usage)(nil)) // "usage":null
 	}
@@ -108,7 +149,7 @@ func (s *stream) chunk(d delta, finish *inference.FinishReason) chunk {
 func (s *stream) event(dst []byte, v any) ([]byte, error) {
 	dst, err := appendJSON(append(dst, "data: "...), v)
 	if err != nil {
-		return nil, fmt.Errorf("encode event: %w", err)
+		return dst, fmt.Errorf("encode event: %w", err)
 	}
 	return append(dst, "\n\n"...), nil
 }

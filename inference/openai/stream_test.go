@@ -65,33 +65,65 @@ func (d *discard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func newTestStream(usage bool, model string) (*stream, *discard) {
+func newTestRun(s shape, usage bool, model string) (*run, *stream, *discard) {
 	to := &discard{header: http.Header{}, keep: true}
 	r, _ := http.NewRequest("POST", "/v1/chat/completions", nil)
 	x := newExchange(New(Options{Version: "v1 \"x\""}).(*handler), to, r)
 	x.gen.model = model
-	return newStream(x, head{ID: "chatcmpl-1", Model: model, Fingerprint: x.h.version}, &chatRequest{includeUsage: usage}, 1), to
+	out := newStream(x, s, &request{includeUsage: usage})
+	return newRun(x, fakeModel{}, []*inference.Request{{}}, nil, 1, out), out, to
 }
 
 // The text event that is put together by hand is the one encoding/json makes.
 func TestTextEventEqualsStruct(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		model := rapid.OneOf(rapid.Just(mark), rapid.String()).Draw(t, "model")
-		s, to := newTestStream(rapid.Bool().Draw(t, "usage"), model)
-		if err := s.begin(); err != nil {
+		model := rapid.OneOf(rapid.Just(mark), rapid.Just(`"logprobs":null`), rapid.String()).Draw(t, "model")
+		shape := rapid.SampledFrom([]shape{chatShape{}, textShape{}}).Draw(t, "shape")
+		g, s, to := newTestRun(shape, rapid.Bool().Draw(t, "usage"), model)
+		if err := g.pass(g.choices[0], started(), false); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
 			text := rapid.String().Draw(t, "text")
-			if err := s.text(text); err != nil {
+			event := says(text)
+			if rapid.Bool().Draw(t, "logprobs") {
+				event.Logprobs = []inference.TokenLogprob{token1}
+			}
+			from := g.choices[0].characters
+			to.last = nil
+			if err := g.pass(g.choices[0], event, false); err != nil {
 				t.Fatal(err)
 			}
-			want, err := s.event(nil, s.chunk(delta{Content: &text}, nil))
+			if text == "" && event.Logprobs == nil {
+				continue
+			}
+			want, err := s.event(nil, s.chunk(withLogprobs(shape, text, place(from, text, event.Logprobs))))
 			if err != nil || string(to.last) != string(want) {
 				t.Fatalf("got %s want %s, %v", to.last, want, err)
 			}
 		}
 	})
+}
+
+var token1 = inference.TokenLogprob{
+	Candidate: inference.Candidate{Token: 5, Bytes: []byte("a\xe2"), Logprob: -0.5},
+	Top:       []inference.Candidate{{Token: 6, Bytes: []byte("<"), Logprob: -0.25}},
+}
+
+func withLogprobs(s shape, text string, tokens []placed) any {
+	var l any
+	if tokens != nil {
+		l = s.logprobs(tokens)
+	}
+	switch piece := s.piece(&choice{}, text).(type) {
+	case chatDelta:
+		piece.Logprobs = l
+		return piece
+	case textChoice:
+		piece.Logprobs = l
+		return piece
+	}
+	panic("unknown shape")
 }
 
 // Any sequence of texts comes out of the stream as it went in.
@@ -110,7 +142,7 @@ func TestTextsReassemble(t *testing.T) {
 		var got strings.Builder
 		all := events(t, w.chat(helloStream).body)
 		for _, data := range all[:len(all)-1] {
-			var c chunk
+			var c struct{ Choices []chatDelta }
 			if err := json.Unmarshal([]byte(data), &c); err != nil {
 				rt.Fatal(err)
 			}
@@ -121,7 +153,7 @@ func TestTextsReassemble(t *testing.T) {
 		if got.String() != want || all[len(all)-1] != "[DONE]" || !utf8.ValidString(want) {
 			rt.Fatalf("got %q want %q", got.String(), want)
 		}
-		var answer completion
+		var answer struct{ Choices []chatChoice }
 		if err := json.Unmarshal([]byte(w.chat(hello).body), &answer); err != nil || answer.Choices[0].Message.Content != want {
 			rt.Fatalf("whole: %v %+v", err, answer.Choices)
 		}
@@ -130,17 +162,15 @@ func TestTextsReassemble(t *testing.T) {
 
 // One piece of text from the model to the writer, without the network.
 func BenchmarkTextEvent(b *testing.B) {
-	s, to := newTestStream(false, "small")
+	g, _, to := newTestRun(chatShape{}, false, "small")
 	to.keep = false
-	s.x.gen.started = true
-	s.x.gen.gap = s.x.h.metrics.gap.WithLabelValues("small")
-	if err := s.begin(); err != nil {
+	if err := g.pass(g.choices[0], started(), false); err != nil {
 		b.Fatal(err)
 	}
 	ev := says(" token")
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := s.x.pass(ev, s); err != nil {
+		if err := g.pass(g.choices[0], ev, false); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -179,16 +209,14 @@ func BenchmarkTextEventOverHTTP(b *testing.B) {
 
 // The path of a token makes no garbage.
 func TestTextEventAllocations(t *testing.T) {
-	s, to := newTestStream(true, "small")
+	g, _, to := newTestRun(chatShape{}, true, "small")
 	to.keep = false
-	s.x.gen.started = true
-	s.x.gen.gap = s.x.h.metrics.gap.WithLabelValues("small")
-	if err := s.begin(); err != nil {
+	if err := g.pass(g.choices[0], started(), false); err != nil {
 		t.Fatal(err)
 	}
 	ev := says(" some \"text\" 끝\n")
 	if n := testing.AllocsPerRun(1000, func() {
-		if err := s.x.pass(ev, s); err != nil {
+		if err := g.pass(g.choices[0], ev, false); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {

@@ -36,10 +36,10 @@ type modelDure struct {
 	Context int    `json:"context_tokens,omitempty"`
 }
 
-// completion is the whole answer to a chat request.
+// completion is a whole answer, of either route.
 type completion struct {
 	head
-	Choices  []choice `json:"choices"`
+	Choices  []any    `json:"choices"` // chatChoice or textChoice
 	Usage    *usage   `json:"usage"`
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -53,38 +53,46 @@ type head struct {
 	Fingerprint string `json:"system_fingerprint"`
 }
 
-type choice struct {
+// chunk is one event of a streamed answer. Usage is absent unless the client
+// asked for it; then it is null in all chunks but the last.
+type chunk struct {
+	head
+	Choices  []any    `json:"choices"` // chatDelta or textChoice
+	Usage    **usage  `json:"usage,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+type chatChoice struct {
 	Index    int                    `json:"index"`
-	Message  answerMessage          `json:"message"`
-	Logprobs *struct{}              `json:"logprobs"`
+	Message  chatMessage            `json:"message"`
+	Logprobs any                    `json:"logprobs"` // *chatLogprobs or null
 	Finish   inference.FinishReason `json:"finish_reason"`
 }
 
-type answerMessage struct {
+type chatMessage struct {
 	Role    string  `json:"role"`
 	Content string  `json:"content"`
 	Refusal *string `json:"refusal"`
 }
 
-// chunk is one event of a streamed answer. Usage is absent unless the client
-// asked for it; then it is null in all chunks but the last.
-type chunk struct {
-	head
-	Choices  []chunkChoice `json:"choices"`
-	Usage    **usage       `json:"usage,omitempty"`
-	Warnings []string      `json:"warnings,omitempty"`
-}
-
-type chunkChoice struct {
+type chatDelta struct {
 	Index    int                     `json:"index"`
 	Delta    delta                   `json:"delta"`
-	Logprobs *struct{}               `json:"logprobs"`
+	Logprobs any                     `json:"logprobs"`
 	Finish   *inference.FinishReason `json:"finish_reason"`
 }
 
 type delta struct {
 	Role    string  `json:"role,omitempty"`
 	Content *string `json:"content,omitempty"`
+}
+
+// textChoice is a choice of a text completion, whole or a piece.
+type textChoice struct {
+	Text     string                  `json:"text"`
+	Index    int                     `json:"index"`
+	Logprobs any                     `json:"logprobs"` // *textLogprobs or null
+	Finish   *inference.FinishReason `json:"finish_reason"`
 }
 
 type usage struct {
@@ -99,8 +107,8 @@ type promptDetails struct {
 	Cached int `json:"cached_tokens"`
 }
 
-// usageDure tells where the time of a request went, in milliseconds, and the
-// seed that was used.
+// usageDure tells where the time of a request went, in milliseconds, summed over
+// its choices, and the seed that was used for the first choice.
 type usageDure struct {
 	QueueMS   float64 `json:"queue_ms"`
 	PrefillMS float64 `json:"prefill_ms"`

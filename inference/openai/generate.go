@@ -1,0 +1,155 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"dure/inference"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+var errClosing = inference.Errorf(inference.CodeShuttingDown, "the server is shutting down")
+
+// phase is how far a generation got, as far as this surface can tell.
+type phase string
+
+const (
+	phaseLoad   phase = "load"   // the model is being opened
+	phasePrompt phase = "prompt" // queued, or the prompt is read
+	phaseDecode phase = "decode" // text has come
+)
+
+// generation is what is known about an answer in the making.
+type generation struct {
+	model  string
+	phase  phase // empty on routes that do not generate, and before a model was asked for
+	stream bool
+	gap    prometheus.Observer
+	ttft   time.Duration // 0 before the first text
+	usage  inference.Usage
+	finish string // empty unless the answer is whole
+}
+
+func (g *generation) attrs(attrs []slog.Attr) []slog.Attr {
+	if g.model == "" {
+		return attrs
+	}
+	attrs = append(attrs, slog.String("model", g.model))
+	if g.phase == "" {
+		return attrs
+	}
+	attrs = append(attrs, slog.Bool("stream", g.stream), slog.Int("prompt_tokens", g.usage.PromptTokens))
+	if g.ttft > 0 {
+		attrs = append(attrs, slog.Float64("ttft_ms", ms(g.ttft)))
+	}
+	if g.finish != "" {
+		attrs = append(attrs, slog.Int("completion_tokens", g.usage.CompletionTokens),
+			slog.Int("cached_tokens", g.usage.CachedTokens), slog.String("finish", g.finish))
+	}
+	return attrs
+}
+
+// chat answers POST /v1/chat/completions.
+func (h *handler) chat(x *exchange, r *http.Request) error {
+	return h.complete(x, r, decodeChat, chatShape{})
+}
+
+// textCompletion answers POST /v1/completions.
+func (h *handler) textCompletion(x *exchange, r *http.Request) error {
+	return h.complete(x, r, decodeText, textShape{})
+}
+
+// complete answers a request of either route that generates.
+func (h *handler) complete(x *exchange, r *http.Request, decode func([]byte) (*request, error), s shape) error {
+	body, err := readBody(x, r)
+	if err != nil {
+		return err
+	}
+	req, err := decode(body)
+	if err != nil {
+		return err
+	}
+	listing, err := h.find(x, req.model)
+	if err != nil {
+		return err
+	}
+	x.gen.phase, x.gen.stream = phaseLoad, req.stream
+	if !req.stream {
+		return h.generate(r.Context(), x, req, listing, &whole{x: x, shape: s, logprobs: req.logprobs, warnings: req.warnings})
+	}
+	out := newStream(x, s, req)
+	return out.watch(r.Context(), func(ctx context.Context) error {
+		return h.generate(ctx, x, req, listing, out)
+	})
+}
+
+// find looks up the model that a request asks for.
+func (h *handler) find(x *exchange, name string) (Listing, error) {
+	listing, err := h.lookup(name)
+	if err == nil && h.isClosing() {
+		err = errClosing
+	}
+	if err == nil {
+		x.gen.model = listing.Name
+	}
+	return listing, err
+}
+
+func (h *handler) open(ctx context.Context, name string) (inference.Model, func(), error) {
+	model, release, err := h.models.Open(ctx, name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open model %s: %w", name, err)
+	}
+	return model, release, nil
+}
+
+func (h *handler) generate(ctx context.Context, x *exchange, req *request, listing Listing, out answer) error {
+	model, release, err := h.open(ctx, listing.Name)
+	if err != nil {
+		return err
+	}
+	defer release()
+	echoes, err := req.echoes(ctx, listing.Name, model)
+	if err != nil {
+		return err
+	}
+	asks := req.requests(x.id, req.params(listing.Params))
+	return newRun(x, model, asks, echoes, req.n, out).generate(ctx)
+}
+
+// echoes are the texts of the prompts, where the answer is to begin with them.
+func (r *request) echoes(ctx context.Context, name string, model inference.Model) ([]string, error) {
+	if !r.echo {
+		return nil, nil
+	}
+	texts := make([]string, len(r.prompts))
+	for i, p := range r.prompts {
+		if p.Tokens == nil {
+			texts[i] = p.Text
+			continue
+		}
+		tokenizer, ok := model.(inference.Tokenizer)
+		if !ok {
+			return nil, noTokenizer(name, "echo", "send the prompt as text, or leave echo out")
+		}
+		pieces, err := tokenizer.Detokenize(ctx, p.Tokens)
+		if err != nil {
+			return nil, fmt.Errorf("detokenize prompt %d: %w", i, err)
+		}
+		texts[i] = strings.ToValidUTF8(string(bytes.Join(pieces, nil)), "\ufffd")
+	}
+	return texts, nil
+}
+
+func noTokenizer(name, param, fix string) error {
+	err := inference.Errorf(inference.CodeUnsupported,
+		"%s: the model %s runs elsewhere and its tokens are not at hand; %s", param, name, fix)
+	err.Param = param
+	return err
+}

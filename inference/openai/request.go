@@ -1,0 +1,115 @@
+package openai
+
+import (
+	"maps"
+	"math"
+
+	"dure/inference"
+)
+
+// Limits of the fields of a request, where OpenAI's are too narrow for local
+// models or absent.
+const (
+	maxTemperature  = 5 // OpenAI stops at 2
+	maxStops        = 32
+	maxStopBytes    = 1024
+	maxBiases       = 1024
+	maxBreakers     = 32
+	maxBreakerBytes = 64
+	// maxChoices is how many answers one request may ask for, over all of its
+	// prompts.
+	maxChoices = 128
+)
+
+// request is a decoded body of a route that generates.
+type request struct {
+	model    string
+	messages []inference.Message // of a chat
+	prompts  []inference.Prompt  // of a text completion
+	echo     bool
+	n        int // choices for each prompt
+	bestOf   int
+
+	stream       bool
+	includeUsage bool
+	logprobs     bool
+	topLogprobs  int
+
+	maxTokens     *int
+	maxCompletion *int
+	// changes are what the fields do to the model's defaults, which are not
+	// known before the whole body is read.
+	changes  []func(*inference.Params)
+	present  map[string]bool // members of the body that are not null
+	warnings []string
+}
+
+func (r *request) change(f func(*inference.Params)) { r.changes = append(r.changes, f) }
+
+// sharedFields are those that both routes have.
+var sharedFields = fields[request]{
+	"model":          text(func(r *request, s string) { r.model = s }),
+	"n":              integer(1, maxChoices, func(r *request, i int64) { r.n = int(i) }),
+	"stream":         boolean(func(r *request, b bool) { r.stream = b }),
+	"stream_options": (*decoder).setStreamOptions,
+	"max_tokens":     limit(func(r *request, n int) { r.maxTokens = &n }),
+	"stop":           (*decoder).setStop,
+	"seed": integer(math.MinInt64, math.MaxInt64, func(r *request, i int64) {
+		r.change(func(p *inference.Params) { p.Seed = uint64(i) })
+	}),
+	"logit_bias":        (*decoder).setLogitBias,
+	"temperature":       paramNumber(0, maxTemperature, func(p *inference.Params, f float32) { p.Temperature = f }),
+	"top_p":             paramNumber(0, 1, func(p *inference.Params, f float32) { p.TopP = f }),
+	"frequency_penalty": paramNumber(-2, 2, func(p *inference.Params, f float32) { p.Penalties.Frequency = f }),
+	"presence_penalty":  paramNumber(-2, 2, func(p *inference.Params, f float32) { p.Penalties.Presence = f }),
+
+	// From here on under llama-server's names.
+	"min_p": paramNumber(0, 1, func(p *inference.Params, f float32) { p.MinP = f }),
+	// The sampler knows its largest cut and refuses what is above.
+	"top_k":          paramInteger(0, math.MaxInt32, func(p *inference.Params, i int) { p.TopK = i }),
+	"typical_p":      paramNumber(0, 1, func(p *inference.Params, f float32) { p.TypicalP = f }),
+	"repeat_penalty": paramPositive(100, func(p *inference.Params, f float32) { p.Penalties.Repeat = f }),
+	"repeat_last_n":  paramInteger(-1, math.MaxInt32, func(p *inference.Params, n int) { p.Penalties.LastN = lookBack(n) }),
+
+	"dry_multiplier":        paramNumber(0, 100, func(p *inference.Params, f float32) { p.DRY.Multiplier = f }),
+	"dry_base":              paramNumber(1, 100, func(p *inference.Params, f float32) { p.DRY.Base = f }),
+	"dry_allowed_length":    paramInteger(1, math.MaxInt32, func(p *inference.Params, i int) { p.DRY.AllowedLength = i }),
+	"dry_penalty_last_n":    paramInteger(-1, math.MaxInt32, func(p *inference.Params, n int) { p.DRY.LastN = lookBack(n) }),
+	"dry_sequence_breakers": (*decoder).setBreakers,
+
+	"xtc_probability": paramNumber(0, 1, func(p *inference.Params, f float32) { p.XTC.Probability = f }),
+	"xtc_threshold":   paramNumber(0, 1, func(p *inference.Params, f float32) { p.XTC.Threshold = f }),
+	"mirostat":        paramInteger(0, 2, func(p *inference.Params, i int) { p.Mirostat.Version = i }),
+	"mirostat_tau":    paramPositive(100, func(p *inference.Params, f float32) { p.Mirostat.Tau = f }),
+	"mirostat_eta":    paramPositive(1, func(p *inference.Params, f float32) { p.Mirostat.Eta = f }),
+	"ignore_eos": func(d *decoder, r *request, t token) error {
+		b, err := d.boolean(t)
+		r.change(func(p *inference.Params) { p.IgnoreEOS = b })
+		return err
+	},
+
+	// A label: nothing has to happen for it to be honoured.
+	"user": text(func(*request, string) {}),
+}
+
+// withShared returns the shared fields and more.
+func withShared(more fields[request]) fields[request] {
+	all := maps.Clone(sharedFields)
+	maps.Copy(all, more)
+	return all
+}
+
+// decodeRequest decodes a body of either route; check looks at what is peculiar
+// to one of them.
+func decodeRequest(body []byte, known fields[request], check func(*decoder, *request) error) (*request, error) {
+	r := &request{n: 1}
+	warnings, err := decode(body, known, r, func(d *decoder, r *request) error {
+		r.present = d.present
+		if r.present["stream_options"] && !r.stream {
+			return d.at("stream_options").invalid("is only allowed when stream is true")
+		}
+		return check(d, r)
+	})
+	r.warnings = warnings
+	return r, err
+}

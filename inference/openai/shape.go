@@ -1,0 +1,71 @@
+package openai
+
+import "dure/inference"
+
+// shape is how one of the two routes that generate writes its answers.
+type shape interface {
+	// names returns the prefix of an answer's id and the "object" of a whole
+	// answer and of a chunk.
+	names() (id, whole, chunk string)
+	// whole is a choice that is complete.
+	whole(c *choice) any
+	// first is what opens a streamed choice; nil for nothing.
+	first(c *choice) any
+	// piece is a piece of a streamed choice.
+	piece(c *choice, text string) any
+	// last ends a streamed choice.
+	last(c *choice) any
+	// logprobs belong to a piece or a whole choice.
+	logprobs(tokens []placed) any
+}
+
+// chatShape is that of /v1/chat/completions.
+type chatShape struct{}
+
+func (chatShape) names() (id, whole, chunk string) {
+	return "chatcmpl-", "chat.completion", "chat.completion.chunk"
+}
+
+func (s chatShape) whole(c *choice) any {
+	return chatChoice{
+		Index:    c.index,
+		Message:  chatMessage{Role: inference.RoleAssistant, Content: c.text.String()},
+		Logprobs: c.logprobs(s), Finish: c.finish,
+	}
+}
+
+func (chatShape) first(c *choice) any {
+	return chatDelta{Index: c.index, Delta: delta{Role: inference.RoleAssistant, Content: new("")}}
+}
+
+func (chatShape) piece(c *choice, text string) any {
+	return chatDelta{Index: c.index, Delta: delta{Content: &text}}
+}
+
+func (chatShape) last(c *choice) any { return chatDelta{Index: c.index, Finish: &c.finish} }
+
+func (chatShape) logprobs(tokens []placed) any { return newChatLogprobs(tokens) }
+
+// textShape is that of /v1/completions.
+type textShape struct{}
+
+func (textShape) names() (id, whole, chunk string) {
+	return "cmpl-", "text_completion", "text_completion"
+}
+
+func (s textShape) whole(c *choice) any {
+	return textChoice{Text: c.echo + c.text.String(), Index: c.index, Logprobs: c.logprobs(s), Finish: &c.finish}
+}
+
+func (textShape) first(c *choice) any {
+	if c.echo == "" {
+		return nil
+	}
+	return textChoice{Text: c.echo, Index: c.index}
+}
+
+func (textShape) piece(c *choice, text string) any { return textChoice{Text: text, Index: c.index} }
+
+func (textShape) last(c *choice) any { return textChoice{Index: c.index, Finish: &c.finish} }
+
+func (textShape) logprobs(tokens []placed) any { return newTextLogprobs(tokens) }
