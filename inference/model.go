@@ -53,4 +53,7 @@ type Info struct {
 	Bytes      uint64 `json:"bytes"`
 	// Device names where the weights are, for example "CPU".
 	Device string `json:"device"`
+	// ChatWarning is what answers to a conversation suffer from, for example that
+	// the file has no chat template; empty for nothing. Surfaces pass it on.
+	ChatWarning string `json:"chat_warning,omitempty"`
 }

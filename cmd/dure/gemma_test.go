@@ -180,7 +180,7 @@ func keepBusy(t *testing.T, m inference.Model) (stop func()) {
 func TestGemmaOverHTTP(t *testing.T) {
 	pullGemma(t)
 	s := startServer(t, gemma, "--context", "1024", "--sequences", "1")
-	if !strings.Contains(s.errs.String(), "no chat template, using ChatML") {
+	if !strings.Contains(s.errs.String(), "no chat template, ChatML is used") {
 		t.Errorf("nobody was told that ChatML is used:\n%s", s.errs)
 	}
 	const fields = `{"messages":[{"role":"system","content":"한국어로 대답하세요."},{"role":"user","content":"대한민국의 수도는 어디입니까?"}],"temperature":0,"max_tokens":32`

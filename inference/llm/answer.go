@@ -15,6 +15,7 @@ type answer struct {
 	text      *chat.Stream
 	yield     func(inference.Event, error) bool
 	completed int // tokens that went into the answer
+	stopped   bool
 	// logprobs of tokens whose text has not come out yet.
 	logprobs []placed
 }
@@ -41,11 +42,11 @@ func (a *answer) run(ctx context.Context) (ended bool) {
 		ended = it.kind != itemTokens
 		for i, d := range it.tokens {
 			more := ended || i < len(it.tokens)-1 || len(a.r.outbox) > 0
-			stopped, ok := a.push(d, more)
-			if stopped {
+			ok := a.push(d, more)
+			if a.stopped {
 				a.done(inference.FinishStop, a.r.times(time.Now()))
 			}
-			if stopped || !ok {
+			if a.stopped || !ok {
 				return ended
 			}
 		}
@@ -56,16 +57,17 @@ func (a *answer) run(ctx context.Context) (ended bool) {
 	}
 }
 
-// push adds a token and yields the text that is now certain. ok is false when
-// the reader has left.
-func (a *answer) push(d drawn, more bool) (stopped, ok bool) {
+// push adds a token and yields the text that is now certain. It reports false
+// when the reader has left.
+func (a *answer) push(d drawn, more bool) bool {
 	a.completed++
 	begin := a.text.Decided()
-	text, stopped := a.text.Push(a.l.vocabulary.Piece(d.token, false))
+	var text string
+	text, a.stopped = a.text.Push(a.l.vocabulary.Piece(d.token, false))
 	if a.r.topLogprobs >= 0 {
 		a.logprobs = append(a.logprobs, placed{a.name(d.logprob), begin, a.text.Decided()})
 	}
-	return stopped, a.say(text, more || stopped)
+	return a.say(text, more || a.stopped)
 }
 
 // name fills in the bytes of a logprob's tokens.

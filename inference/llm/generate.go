@@ -32,7 +32,7 @@ func (l *LLM) Generate(ctx context.Context, req *inference.Request) iter.Seq2[in
 		}
 		a := &answer{l: l, r: r, text: text, yield: yield}
 		if !a.run(ctx) {
-			l.cancel(r)
+			l.cancel(r, a.stopped)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (l *LLM) submit(ctx context.Context, r *request) error {
 	it, ok := l.receive(ctx, r)
 	switch {
 	case !ok && ctx.Err() != nil:
-		l.cancel(r)
+		l.cancel(r, false)
 		return ctx.Err()
 	case !ok:
 		return errStopped
@@ -129,11 +129,12 @@ func (l *LLM) receive(ctx context.Context, r *request) (item, bool) {
 	}
 }
 
-// cancel tells the owner to forget a request.
-func (l *LLM) cancel(r *request) {
+// cancel tells the owner to forget a request, because its reader left or because
+// a stop string ended the answer.
+func (l *LLM) cancel(r *request, stopped bool) {
 	r.cancelStep.Store(l.stats.steps.Load())
 	select {
-	case l.inbox <- command{cancel: r}:
+	case l.inbox <- command{cancel: r, stopped: stopped}:
 	case <-l.done:
 	}
 }

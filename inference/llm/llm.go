@@ -23,6 +23,9 @@ type LLM struct {
 	bos, eos   string
 	info       inference.Info
 
+	chatWarning string
+	large       chan struct{} // held while a large text is tokenised
+
 	// inbox is the owner's only entrance: submits and cancels. wake tells it
 	// that a blocked reader has caught up. done is closed when it has ended.
 	inbox    chan command
@@ -37,10 +40,11 @@ type LLM struct {
 // New makes the context for a loaded model and starts its owner. The model
 // stays the caller's to close, after Close. cfg must be complete (Derive).
 func New(model *engine.Model, cfg Config, log *slog.Logger) (*LLM, error) {
-	f := model.Facts()
+	f, warning := model.Facts(), ""
 	template, err := chat.Compile(f.ChatTemplate)
 	if errors.Is(err, chat.ErrNoTemplate) {
-		log.Warn("model has no chat template, using ChatML", "model", cfg.Name)
+		warning = noTemplate
+		log.Warn(noTemplate, "model", cfg.Name)
 		template, err = chat.Compile(chat.ChatML)
 	}
 	if err != nil {
@@ -49,8 +53,8 @@ func New(model *engine.Model, cfg Config, log *slog.Logger) (*LLM, error) {
 	l := &LLM{
 		cfg: cfg, log: log, model: model, template: template,
 		bos: special(model, f.BOS), eos: special(model, f.EOS),
-		vocabulary: model.Vocabulary(),
-		inbox:      make(chan command, 64), wake: make(chan struct{}, 1),
+		vocabulary: model.Vocabulary(), chatWarning: warning, large: make(chan struct{}, 1),
+		inbox: make(chan command, 64), wake: make(chan struct{}, 1),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	l.stats.threads.Store(int64(cfg.Threads))
@@ -61,6 +65,8 @@ func New(model *engine.Model, cfg Config, log *slog.Logger) (*LLM, error) {
 	}
 	return l, nil
 }
+
+const noTemplate = "the model's file has no chat template, ChatML is used instead"
 
 // special is the text of a special token, "" for none (-1).
 func special(m *engine.Model, t engine.Token) string {
@@ -77,6 +83,7 @@ func (l *LLM) describe(context int) inference.Info {
 		Context: context, TrainContext: f.TrainContext,
 		Sequences: l.cfg.Sequences, Queue: l.cfg.Queue,
 		Vocabulary: f.Vocabulary, Parameters: f.Parameters, Bytes: f.Bytes, Device: l.cfg.Device,
+		ChatWarning: l.chatWarning,
 	}
 }
 
@@ -102,6 +109,8 @@ func (l *LLM) limits() sched.Limits {
 type command struct {
 	submit *request // or
 	cancel *request
+	// stopped says that the answer is whole: its reader found a stop string.
+	stopped bool
 }
 
 // request is one Generate call. Fields above the line are set by the caller

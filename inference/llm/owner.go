@@ -115,7 +115,7 @@ func (o *owner) wait() bool {
 
 func (o *owner) take(c command) {
 	if c.cancel != nil {
-		o.cancel(c.cancel)
+		o.cancel(c.cancel, c.stopped)
 		return
 	}
 	r := c.submit
@@ -140,11 +140,13 @@ func (o *owner) queueFull() error {
 	return err
 }
 
-func (o *owner) cancel(r *request) {
+func (o *owner) cancel(r *request, stopped bool) {
 	if o.alive[r.id] == nil {
 		return // it ended by itself
 	}
-	o.l.stats.cancelled(r)
+	if !stopped {
+		o.l.stats.cancelled(r)
+	}
 	o.release(r)
 	close(r.outbox)
 }

@@ -106,9 +106,27 @@ func (l *LLM) Render(_ context.Context, messages []inference.Message, open bool)
 	})
 }
 
+// The engine's tokeniser takes seconds and hundreds of megabytes for a text of
+// several megabytes, and nothing can end it.
+const (
+	maxText   = 4 << 20  // bytes that are tokenised at all
+	largeText = 64 << 10 // bytes from which on one text goes after the other
+)
+
 // Tokenize implements inference.Tokenizer. A template writes BOS itself where
 // the model wants one; only when the text lacks it is it added.
 func (l *LLM) Tokenize(ctx context.Context, text string, special bool) ([]int32, error) {
+	if len(text) > maxText {
+		return nil, refuse("", "the text has %d bytes, at most %d are tokenised at once", len(text), maxText)
+	}
+	if len(text) > largeText {
+		select {
+		case l.large <- struct{}{}:
+			defer func() { <-l.large }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	addBOS := special && l.model.Facts().AddBOS && !strings.HasPrefix(text, l.bos)
 	tokens, err := l.model.Tokenize(ctx, text, addBOS, special)
 	switch {

@@ -184,3 +184,30 @@ func TestLogprobsEndWithTheText(t *testing.T) {
 		}
 	}
 }
+
+// The engine's tokeniser cannot be ended: what would keep it busy for long is
+// refused, and one who waits for another's text can leave.
+func TestLargeTextsAreBounded(t *testing.T) {
+	l := tiny(t, nil)
+	var e *inference.Error
+	if _, err := l.Tokenize(t.Context(), strings.Repeat(" ", 5<<20), false); !errors.As(err, &e) || e.Code != inference.CodeInvalidRequest || !strings.Contains(e.Message, "4194304") {
+		t.Errorf("5 MiB: %v", err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := l.Tokenize(ctx, strings.Repeat("a b ", 50_000), false); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that left: %v", err)
+	}
+}
+
+// A stop string ends an answer as it was meant to end.
+func TestStopStringIsNoCancel(t *testing.T) {
+	l := start(t, enginetest.DemoModel(t), nil)
+	req := ask("s", "Count from 1 to 10, separated by commas.", 60)
+	req.Params.Stop = []string{"3"}
+	mustCollect(t, l, req)
+	mustCollect(t, l, ask("after", "hi", 2)) // the owner has heard of the end by now
+	if s := l.Stats(); s.CancelledDecode+s.CancelledPrefill+s.CancelledQueued != 0 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -254,6 +254,27 @@ func TestLoadFailuresSayWhy(t *testing.T) {
 	}
 }
 
+func TestTemporaryFolderThatCannotHoldTheSocket(t *testing.T) {
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", 120))
+	if err := os.Mkdir(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, dir := range map[string]string{"missing": filepath.Join(t.TempDir(), "none"), "long": long} {
+		t.Run(name, func(t *testing.T) {
+			opt := tiny(t)
+			t.Setenv("TMPDIR", dir)
+			_, err := runner.Start(t.Context(), opt)
+			if !errors.Is(err, inference.ErrLoadFailed) || !strings.Contains(err.Error(), "TMPDIR") {
+				t.Errorf("%v", err)
+			}
+			left, _ := os.ReadDir(dir)
+			if len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
 func TestCancelledStartLeavesNoProcess(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	opt := tiny(t)

@@ -42,11 +42,11 @@ type Options struct {
 // Start spawns a child and returns when its model is loaded. Cancelling ctx
 // stops the load; afterwards the child lives until Close.
 func Start(ctx context.Context, opt Options) (*Client, error) {
-	dir, err := os.MkdirTemp("", "dure-") // short: socket paths end at 107 bytes
+	dir, err := socketDir()
 	if err != nil {
-		return nil, fmt.Errorf("runner: socket folder: %w", err)
+		return nil, err
 	}
-	opt.Config.Socket = filepath.Join(dir, "s")
+	opt.Config.Socket = filepath.Join(dir, socketName)
 	p, err := spawn(opt)
 	if err != nil {
 		os.RemoveAll(dir)
@@ -59,6 +59,28 @@ func Start(ctx context.Context, opt Options) (*Client, error) {
 	}
 	opt.Log.Info("model loaded", "model", c.info.Name, "pid", p.cmd.Process.Pid, "context", c.info.Context, "sequences", c.info.Sequences)
 	return c, nil
+}
+
+const (
+	socketName = "s"
+	maxSocket  = 107 // bytes that the path of a socket may have
+)
+
+// socketDir makes a folder for a socket, where temporary files go.
+func socketDir() (string, error) {
+	failed := func(why any) error {
+		return inference.Errorf(inference.CodeLoadFailed,
+			"the folder for temporary files, %s, cannot hold the socket of a model's process: %v; make room there, or set TMPDIR to another", os.TempDir(), why)
+	}
+	dir, err := os.MkdirTemp("", "dure-")
+	if err != nil {
+		return "", failed(err)
+	}
+	if n := len(filepath.Join(dir, socketName)); n > maxSocket {
+		os.RemoveAll(dir)
+		return "", failed(fmt.Sprintf("its path makes the socket's %d bytes long, at most %d are possible", n, maxSocket))
+	}
+	return dir, nil
 }
 
 // unixClient speaks HTTP to a socket. Compression would only cost time here.
