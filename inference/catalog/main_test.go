@@ -50,7 +50,7 @@ func childMain(text string) error {
 			select {} // until it is killed
 		}
 	}
-	_, err := Pull(ctx, f, task.Entry)
+	_, err := Pull(ctx, f, task.Entry, Options{})
 	return err
 }
 

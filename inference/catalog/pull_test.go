@@ -93,7 +93,7 @@ func TestPull(t *testing.T) {
 	if file, ok := Local(f.Home, s.entry); ok {
 		t.Fatalf("%s is there before the pull", file)
 	}
-	file, err := Pull(ctx, f, s.entry)
+	file, err := Pull(ctx, f, s.entry, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestPull(t *testing.T) {
 	if local, ok := Local(f.Home, s.entry); !ok || local != file {
 		t.Errorf("Local = %s, %v", local, ok)
 	}
-	if again, err := Pull(ctx, f, s.entry); err != nil || again != file || s.downloads(t) != 1 {
+	if again, err := Pull(ctx, f, s.entry, Options{}); err != nil || again != file || s.downloads(t) != 1 {
 		t.Errorf("second Pull = %s, %v after %d downloads", again, err, s.downloads(t))
 	}
 	for _, folder := range []string{"tmp", "downloads"} {
@@ -125,7 +125,7 @@ func TestPullConcurrently(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if _, err := Pull(ctx, &fetch.Fetcher{Home: home}, s.entry); err != nil {
+			if _, err := Pull(ctx, &fetch.Fetcher{Home: home}, s.entry, Options{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -157,7 +157,7 @@ func TestPullAdopts(t *testing.T) {
 			if _, ok := Local(f.Home, s.entry); ok {
 				t.Error("an unverified file passed")
 			}
-			if _, err := Pull(ctx, f, s.entry); err != nil {
+			if _, err := Pull(ctx, f, s.entry, Options{}); err != nil {
 				t.Fatal(err)
 			}
 			if got, _ := os.ReadFile(file); !bytes.Equal(got, s.model) {
@@ -198,7 +198,7 @@ func TestPullFails(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &fetch.Fetcher{Home: t.TempDir()}
-			file, err := Pull(ctx, f, c.entry)
+			file, err := Pull(ctx, f, c.entry, Options{})
 			if !errors.As(err, c.as) {
 				t.Fatalf("Pull = %s, %v", file, err)
 			}
@@ -224,7 +224,7 @@ func TestPullPath(t *testing.T) {
 	f := &fetch.Fetcher{Home: t.TempDir()}
 	source := Source{Path: file}
 	for _, e := range []Entry{{Source: source}, {Source: source, Bytes: 5}, {Source: source, Bytes: 5, SHA256: sum(data)}} {
-		if got, err := Pull(ctx, f, e); err != nil || got != file {
+		if got, err := Pull(ctx, f, e, Options{}); err != nil || got != file {
 			t.Errorf("Pull(%+v) = %s, %v", e, got, err)
 		}
 		if got, ok := Local(f.Home, e); !ok || got != file {
@@ -232,7 +232,7 @@ func TestPullPath(t *testing.T) {
 		}
 	}
 	for _, e := range []Entry{{Source: source, Bytes: 4}, {Source: source, SHA256: sumA}, {Source: Source{Path: file + "x"}}, {Source: Source{Path: filepath.Dir(file)}}} {
-		if _, err := Pull(ctx, f, e); err == nil {
+		if _, err := Pull(ctx, f, e, Options{}); err == nil {
 			t.Errorf("Pull(%+v) worked", e)
 		}
 	}

@@ -2,22 +2,32 @@ package catalog
 
 import (
 	"fmt"
+	"net"
+	"net/url"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"dure/gguf"
 )
 
 // Roles are what models are meant for.
-var Roles = []string{"demo", "test", "lead", "planner", "worker", "voice"}
+var Roles = []string{"demo", "test", "lead", "planner", "worker", "voice", "embedding"}
 
 var (
 	nameRE   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 	sha256RE = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	// packageRE and versionRE also keep an entry from passing options to pip.
 	packageRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
-	versionRE = regexp.MustCompile(`^[0-9][A-Za-z0-9.!+_-]*$`)
+	// repoRE, revisionRE and hubFileRE keep a name from leaving its place in a URL
+	// or on the disk.
+	repoRE     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	revisionRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	hubFileRE  = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._+@-]*/)*[A-Za-z0-9][A-Za-z0-9._+@-]*\.gguf$`)
+	envRE      = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+	versionRE  = regexp.MustCompile(`^[0-9][A-Za-z0-9.!+_-]*$`)
 )
 
 // validate checks what the types do not say.
@@ -51,36 +61,104 @@ func (w *walker) need(path string, missing, ok bool, want string) {
 func (w *walker) validateEntry(e Entry, at string) {
 	w.need(at+".name", e.Name == "", nameRE.MatchString(e.Name), "lower-case letters, digits, '.', '_' and '-'")
 	w.need(at+".licence", e.Licence == "", true, "the licence's SPDX identifier or name")
-	fetched := len(e.Source.wheels()) > 0 && e.Source.Path == ""
-	w.need(at+".sha256", e.SHA256 == "" && fetched, e.SHA256 == "" || sha256RE.MatchString(e.SHA256), "64 hexadecimal digits in lower case")
-	w.need(at+".bytes", e.Bytes == 0 && fetched, e.Bytes >= 0, "the file's size in bytes")
 	w.need(at+".roles", len(e.Roles) == 0, true, "a list of "+strings.Join(Roles, ", "))
 	for i, role := range e.Roles {
 		w.need(fmt.Sprintf("%s.roles[%d]", at, i), false, slices.Contains(Roles, role),
 			fmt.Sprintf("one of %s, found %q%s", strings.Join(Roles, ", "), role, didYouMean(role, Roles)))
 	}
 	w.validateSource(e.Source, at+".source")
+	w.validateFile(e, at)
 	w.validateDefaults(e.Defaults, at+".defaults")
+}
+
+// validateFile checks what is said of the GGUF file against where it comes from.
+func (w *walker) validateFile(e Entry, at string) {
+	s := e.Source
+	pinned := s.Path == "" && (len(s.wheels()) > 0 || s.URL != "")
+	w.need(at+".sha256", e.SHA256 == "" && pinned, e.SHA256 == "" || sha256RE.MatchString(e.SHA256), "64 hexadecimal digits in lower case")
+	w.need(at+".bytes", e.Bytes == 0 && pinned, e.Bytes >= 0, "the file's size in bytes")
+	shards := s.HuggingFace != nil && len(s.HuggingFace.files()) > 1
+	for _, key := range []string{"sha256", "bytes", "architecture"} {
+		given := map[string]bool{"sha256": e.SHA256 != "", "bytes": e.Bytes != 0, "architecture": e.Architecture != ""}[key]
+		switch {
+		case given && e.Remote():
+			w.complain(w.line(at+"."+key), "%s.%s: an endpoint has no file; leave it out", at, key)
+		case given && shards && key != "architecture":
+			w.complain(w.line(at+"."+key), "%s.%s: the shards of a set are pinned one by one at the first pull; leave it out", at, key)
+		}
+	}
+}
+
+// given says which kinds of source are set.
+func (s Source) given() map[string]bool {
+	return map[string]bool{"pypi": s.PyPI != nil, "pypi_parts": len(s.Parts) > 0, "huggingface": s.HuggingFace != nil, "url": s.URL != "",
+		"path": s.Path != "", "manual": s.Manual != "", "endpoint": s.Endpoint != nil}
 }
 
 func (w *walker) validateSource(s Source, at string) {
 	given := 0
-	for _, there := range []bool{s.PyPI != nil, len(s.Parts) > 0, s.Path != ""} {
+	for _, there := range s.given() {
 		if there {
 			given++
 		}
 	}
 	switch {
 	case given != 1:
-		w.complain(w.line(at), "%s: want exactly one of pypi, pypi_parts and path", at)
+		w.complain(w.line(at), "%s: want exactly one of pypi, pypi_parts, huggingface, url, path, manual and endpoint", at)
 	case s.Path != "":
 		w.need(at+".path", false, filepath.IsAbs(s.Path) && strings.HasSuffix(s.Path, ".gguf"), "the absolute path of a .gguf file")
+	case s.URL != "":
+		w.need(at+".url", false, httpsURL(s.URL), "an https address without user, password and fragment")
+	case s.HuggingFace != nil:
+		w.validateHub(*s.HuggingFace, at+".huggingface")
+	case s.Endpoint != nil:
+		w.validateEndpoint(*s.Endpoint, at+".endpoint")
 	case s.PyPI != nil:
 		w.validateWheel(*s.PyPI, at+".pypi")
 		w.need(at+".pypi.member", s.PyPI.Member == "", filepath.IsLocal(s.PyPI.Member) && strings.HasSuffix(s.PyPI.Member, ".gguf"), "the path of a .gguf file in the wheel")
-	default:
+	case len(s.Parts) > 0:
 		w.validateParts(s.Parts, at+".pypi_parts")
 	}
+}
+
+func (w *walker) validateHub(h HuggingFace, at string) {
+	w.need(at+".repo", h.Repo == "", repoRE.MatchString(h.Repo), "owner/name of the repository")
+	w.need(at+".revision", false, h.Revision == "" || revisionRE.MatchString(h.Revision), "a commit, tag or branch without slashes")
+	w.need(at+".file", h.File == "", hubFileRE.MatchString(h.File) && !strings.Contains(h.File, ".."), "the path of a .gguf file in the repository, without special characters")
+	if _, no, _, ok := gguf.SplitShardPath(h.File); ok && no != 0 {
+		w.complain(w.line(at+".file"), "%s.file: want the first shard of the set, number 00001", at)
+	}
+}
+
+// validateEndpoint never shows the key's value: a key that was pasted in place of
+// its variable's name must not end up in a log.
+func (w *walker) validateEndpoint(e Endpoint, at string) {
+	w.need(at+".url", e.URL == "", endpointURL(e.URL), "the server's https address up to /v1, http only on this machine")
+	w.need(at+".api", e.API == "", slices.Contains(APIs, e.API), "one of "+strings.Join(APIs, ", "))
+	w.need(at+".model", e.Model == "", true, "the model's name on that server")
+	w.need(at+".key_env", false, e.KeyEnv == "" || envRE.MatchString(e.KeyEnv), "the name of an environment variable that holds the key, in capitals; never the key itself")
+	w.need(at+".context", e.Context == 0, e.Context > 0, "the tokens that it takes in one request")
+	for _, p := range []struct {
+		key   string
+		value float64
+	}{{"input", e.Price.Input}, {"cached", e.Price.Cached}, {"output", e.Price.Output}} {
+		w.need(at+".price."+p.key, false, p.value >= 0 && p.value < 1e6, "0 or more US dollars per million tokens")
+	}
+}
+
+func httpsURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Scheme == "https" && u.Host != "" && u.User == nil && u.Fragment == ""
+}
+
+func endpointURL(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || u.RawQuery != "" {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	here := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return u.Scheme == "https" || u.Scheme == "http" && here
 }
 
 // validateParts also finds a part that is listed twice: the copied lines of the

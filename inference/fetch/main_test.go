@@ -3,6 +3,7 @@ package fetch
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -41,6 +42,18 @@ func childMain(role, home, archive string) error {
 	case "fetch":
 		_, err := f.Fetch(context.Background(), demo(archive))
 		return err
+	case "download":
+		var l Link
+		if err := json.Unmarshal([]byte(archive), &l); err != nil {
+			return err
+		}
+		l.Hash = MustParseHash("sha256:" + l.Token)
+		l.Token = ""
+		f.Web = Web{Segment: 64 << 10, Connections: 2}
+		_, err := pull(f, l)
+		return err
+	case "small-download":
+		return onSmallDiskDownload(f)
 	case "small-disk":
 		return onSmallDisk(f, archive)
 	}

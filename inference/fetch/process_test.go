@@ -2,15 +2,19 @@ package fetch
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,7 +90,16 @@ func TestTwoProcesses(t *testing.T) {
 func TestSmallDisk(t *testing.T) {
 	data := make([]byte, 512<<10)
 	archive := packTgz(t, member{name: "big", data: data})
-	cmd := child(t, "small-disk", t.TempDir(), archive)
+	runOnSmallDisk(t, child(t, "small-disk", t.TempDir(), archive))
+}
+
+// The same for a download.
+func TestSmallDiskDownload(t *testing.T) {
+	runOnSmallDisk(t, child(t, "small-download", t.TempDir(), ""))
+}
+
+func runOnSmallDisk(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
@@ -136,4 +149,123 @@ func onSmallDisk(f *Fetcher, archive string) error {
 		return fmt.Errorf("CheckSpace on a nearly full disk: %w", err)
 	}
 	return nil
+}
+
+// onSmallDiskDownload: what cannot fit is refused before the first byte; the room
+// of what fits is taken at once, so that a disk that fills up meanwhile does not
+// matter; and a disk that is full from the start is said.
+func onSmallDiskDownload(f *Fetcher) error {
+	if err := unix.Mount("tmpfs", f.Home, "tmpfs", 0, "size=256k"); err != nil {
+		return fmt.Errorf("%s: %w", noMount, err)
+	}
+	large := &hub{data: randomBytes(512 << 10), etag: `"one"`}
+	large.Server = httptest.NewServer(large)
+	defer large.Close()
+	f.Web = Web{Segment: 16 << 10, Connections: 2}
+	var full *DiskFullError
+	if _, err := pull(f, large.link()); !errors.As(err, &full) || full.Need != 512<<10 || len(large.asked) != 1 {
+		return fmt.Errorf("too large: %w after %v", err, large.asked)
+	}
+	h := &hub{data: randomBytes(100 << 10), etag: `"one"`}
+	filler := filepath.Join(f.Home, "filler")
+	h.over = func(n int, _ http.ResponseWriter, _ *http.Request) bool {
+		if n == 2 { // ends with an error, which is what it is for
+			_ = os.WriteFile(filler, make([]byte, 256<<10), 0o644)
+		}
+		return false
+	}
+	h.Server = httptest.NewServer(h)
+	defer h.Close()
+	l := h.link()
+	_, err := pull(f, l) // only the small notes beside it can fail to be written
+	if err != nil && !errors.As(err, &full) {
+		return fmt.Errorf("filled up meanwhile: %w", err)
+	}
+	if err := os.Remove(filler); err != nil {
+		return err
+	}
+	path, err := pull(f, l)
+	if err != nil {
+		return fmt.Errorf("with the room back: %w", err)
+	}
+	return l.Hash.Verify(ctx, path)
+}
+
+// kill -9 in the middle of a download: what was noted is not fetched again.
+func TestKilledDownload(t *testing.T) {
+	data := randomBytes(1 << 20)
+	h := newHub(t, data)
+	h.mu.Lock() // another process asks: nothing else orders this before its requests
+	h.over = func(n int, _ http.ResponseWriter, r *http.Request) bool {
+		if n > 10 {
+			<-r.Context().Done() // the process hangs here until it is killed
+		}
+		return n > 10
+	}
+	h.mu.Unlock()
+	home := t.TempDir()
+	cmd := downloadChild(t, home, h.link())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	state := filepath.Join(home, "downloads", "m.gguf.part.json")
+	var noted part
+	for deadline := time.Now().Add(time.Minute); noted.done() < 8*64<<10; {
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d bytes were noted", noted.done())
+		}
+		noted, _ = readPart(state, strings.TrimSuffix(state, ".json"))
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	h.mu.Lock()
+	h.over, h.served = nil, 0
+	h.mu.Unlock()
+	f := &Fetcher{Home: home, Web: Web{Segment: 10 << 10}} // the file's segments count, not ours
+	if got := f.Missing(h.link(), 1<<20); got >= 1<<20 {
+		t.Errorf("room is %d", got)
+	}
+	path, err := pull(f, h.link())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wantFile(t, path, data); h.bytes() != int64(len(data))-noted.done()+1 {
+		t.Errorf("served %d bytes after %d of %d were there", h.bytes(), noted.done(), len(data))
+	}
+}
+
+func downloadChild(t *testing.T, home string, l Link) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(Link{File: l.File, URL: l.URL, Bytes: l.Bytes, Token: strings.TrimPrefix(l.Hash.String(), "sha256:")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := child(t, "download", home, string(text))
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// Processes that want the same file: one fetches, the others use it.
+func TestDownloadProcesses(t *testing.T) {
+	h := newHub(t, randomBytes(500<<10))
+	home := t.TempDir()
+	var cmds []*exec.Cmd
+	for range 3 {
+		cmd := downloadChild(t, home, h.link())
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		cmds = append(cmds, cmd)
+	}
+	for _, cmd := range cmds {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	if h.bytes() != 500<<10+3 { // each asks for the first byte
+		t.Errorf("served %d bytes", h.bytes())
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Stage is a folder in which something is made before it is published. It lies
@@ -96,4 +97,11 @@ func (s *Stage) Discard() error {
 		return fmt.Errorf("discard stage %s: %w", s.name, err)
 	}
 	return nil
+}
+
+// StageLock is the name of the lock under which a folder of tmp was made; false
+// for what is no stage.
+func StageLock(dir string) (name string, ok bool) {
+	name, _, ok = strings.Cut(dir, stageMark)
+	return name, ok && nameRE.MatchString(name)
 }

@@ -110,7 +110,7 @@ func (u *unpacker) tgz(ctx context.Context) error {
 		}
 	}
 	// The checksum of gzip stands after the end of the tar.
-	if _, err := io.Copy(io.Discard, &contextReader{ctx, unzipped}); err != nil {
+	if _, err := io.Copy(io.Discard, &contextReader{ctx: ctx, r: unzipped}); err != nil {
 		return u.bad("", "not a whole gzip file", err)
 	}
 	return nil
