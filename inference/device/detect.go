@@ -1,6 +1,7 @@
 package device
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"strconv"
@@ -18,25 +19,43 @@ type Options struct {
 	// LibraryDirs are absolute folders searched before the loader's own
 	// (LD_LIBRARY_PATH).
 	LibraryDirs []string
+	// Access says whether this user may read and write a device file; nil says
+	// yes to all.
+	Access func(path string) error
 }
 
 // Here looks at this machine. libraryDirs are absolute folders searched for
 // libraries before the loader's own (LD_LIBRARY_PATH).
 func Here(libraryDirs []string) Report {
-	return Detect(Options{Root: os.DirFS("/"), CPUs: affinity(), LibraryDirs: libraryDirs})
+	return Detect(here(libraryDirs))
+}
+
+func here(libraryDirs []string) Options {
+	return Options{Root: os.DirFS("/"), CPUs: affinity(), LibraryDirs: libraryDirs, Access: mayUse}
+}
+
+func mayUse(file string) error {
+	if err := unix.Access(file, unix.R_OK|unix.W_OK); err != nil {
+		return fmt.Errorf("use %s: %w", file, err)
+	}
+	return nil
 }
 
 // Detect looks at the machine that o describes.
 func Detect(o Options) Report {
 	libs := NewLibraries(o.Root, o.LibraryDirs)
+	access := o.Access
+	if access == nil {
+		access = func(string) error { return nil }
+	}
 	r := Report{
 		CPU:    detectCPU(o.Root, o.CPUs),
 		Memory: detectMemory(o.Root),
-		GPUs:   detectGPUs(o.Root),
+		GPUs:   detectGPUs(o.Root, access),
 		NVIDIA: detectNVIDIA(o.Root, libs),
 		Vulkan: detectVulkan(o.Root, libs),
 	}
-	r.Problems = findProblems(o.Root, r)
+	r.Problems = append(findProblems(o.Root, r), computeProblems(o.Root, r, access)...)
 	return r
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 )
 
+const pciBus = "/sys/bus/pci/devices"
+
 // pciDisplay is the first byte of the class of display and 3D controllers.
 const pciDisplay = 0x03
 
@@ -15,22 +17,21 @@ var vendors = map[uint16]Vendor{0x10de: VendorNVIDIA, 0x1002: VendorAMD, 0x8086:
 
 // detectGPUs looks at the PCI bus and not at /sys/class/drm: NVIDIA's driver
 // makes no entry there unless told to, nor does a card without a driver.
-func detectGPUs(root fs.FS) []GPU {
-	const bus = "/sys/bus/pci/devices"
+func detectGPUs(root fs.FS, access func(string) error) []GPU {
 	var gpus []GPU
-	addresses := names(root, bus)
+	addresses := names(root, pciBus)
 	slices.Sort(addresses)
 	for _, address := range addresses {
-		dir := path.Join(bus, address)
+		dir := path.Join(pciBus, address)
 		if hexNumber(read(root, dir+"/class"))>>16 != pciDisplay {
 			continue
 		}
-		gpus = append(gpus, readGPU(root, dir, address))
+		gpus = append(gpus, readGPU(root, dir, address, access))
 	}
 	return gpus
 }
 
-func readGPU(root fs.FS, dir, address string) GPU {
+func readGPU(root fs.FS, dir, address string, access func(string) error) GPU {
 	g := GPU{
 		PCI:      address,
 		VendorID: uint16(hexNumber(read(root, dir+"/vendor"))),
@@ -49,14 +50,31 @@ func readGPU(root fs.FS, dir, address string) GPU {
 		}
 	}
 	for _, node := range names(root, dir+"/drm") {
-		if strings.HasPrefix(node, "renderD") && exists(root, "/dev/dri/"+node) {
+		if file := "/dev/dri/" + node; strings.HasPrefix(node, "renderD") && exists(root, file) {
 			g.Render = true
+			if access(file) != nil {
+				g.Refused = file
+			}
 		}
 	}
-	if g.Vendor == VendorNVIDIA && g.Name == "" {
+	switch {
+	case g.Name != "":
+	case g.Vendor == VendorNVIDIA:
 		g.Name = nvidiaName(root, address)
+	case g.Vendor == VendorAMD:
+		g.Name = amdName(root, g.DeviceID, revision(root, dir))
 	}
 	return g
+}
+
+// revision is -1 where it is not known: 0 is one.
+func revision(root fs.FS, dir string) int {
+	text := read(root, dir+"/revision")
+	n, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 8)
+	if err != nil {
+		return -1
+	}
+	return int(n)
 }
 
 func nvidiaName(root fs.FS, address string) string {

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 )
@@ -36,16 +37,21 @@ var vendorNames = map[Vendor]string{VendorNVIDIA: "NVIDIA", VendorAMD: "AMD", Ve
 
 // Label names a card for people.
 func (g GPU) Label() string {
-	name := g.Name
-	if name == "" {
-		name = fmt.Sprintf("%s GPU %04x:%04x", vendorNames[g.Vendor], g.VendorID, g.DeviceID)
-	}
-	return name + " at " + g.PCI
+	return cmp.Or(g.Name, g.numbers()) + " at " + g.PCI
+}
+
+// numbers stand for a card that nobody knows a name of.
+func (g GPU) numbers() string {
+	return fmt.Sprintf("%s GPU %04x:%04x", vendorNames[g.Vendor], g.VendorID, g.DeviceID)
 }
 
 func nvidiaProblems(g GPU, r Report) []Problem {
 	if r.NVIDIA != nil || r.Vulkan.Loader != "" && r.Vulkan.Serves(VendorNVIDIA) && g.Driver != "" {
 		return nil
+	}
+	if g.Driver == "nouveau" {
+		return []Problem{{g.Label() + " is not used: the kernel drives it with nouveau, which CUDA cannot use and for which there is no Vulkan driver here",
+			"install NVIDIA's driver 580 or newer (Ubuntu: `sudo ubuntu-drivers install`; Fedora: akmod-nvidia from RPM Fusion; Arch: `sudo pacman -S nvidia-open`), which shuts nouveau off, and reboot"}}
 	}
 	return []Problem{{g.Label() + " is not used: NVIDIA's driver is not loaded",
 		"install NVIDIA's driver 580 or newer from your distribution (Ubuntu: `sudo ubuntu-drivers install`) and reboot; in a container start it with the GPU (`--gpus all`)"}}
@@ -84,6 +90,21 @@ func vulkanProblems(g GPU, r Report) []Problem {
 	case !g.Render:
 		return []Problem{{g.Label() + " is not used: its render node in /dev/dri is missing",
 			"in a container pass the device (`--device /dev/dri`); else check that the kernel driver " + g.Driver + " started (`dmesg`)"}}
+	case g.Refused != "":
+		return []Problem{{g.Label() + " is not used: this user may not open " + g.Refused, joinGroups}}
+	}
+	return nil
+}
+
+const joinGroups = "`sudo usermod -aG render,video $USER` and log in again; in a container add the groups (`--group-add`) with the numbers that `stat -c %g /dev/dri/renderD*` shows"
+
+// computeProblems are those of AMD's compute device, which HIP needs and Vulkan does not.
+func computeProblems(root fs.FS, r Report, access func(string) error) []Problem {
+	const kfd = "/dev/kfd"
+	for _, g := range r.GPUs {
+		if g.Vendor == VendorAMD && g.Driver == "amdgpu" && exists(root, kfd) && access(kfd) != nil {
+			return []Problem{{"an engine built for HIP cannot use " + g.Label() + ": this user may not open " + kfd, joinGroups}}
+		}
 	}
 	return nil
 }

@@ -79,6 +79,8 @@ type GPU struct {
 	VRAM   uint64 `json:"vram_bytes"`
 	GTT    uint64 `json:"gtt_bytes"`
 	Render bool   `json:"render"` // it has a render node in /dev/dri
+	// Refused is its render node where this user may not use it.
+	Refused string `json:"refused,omitempty"`
 }
 
 // NVIDIA is the proprietary driver.
