@@ -68,6 +68,7 @@ var bans = []struct {
 	{"dure/gguf", "dure/inference", nil, "the file format is a leaf"},
 	{"dure/gguf", "dure/kvcache", nil, "the file format is a leaf"},
 	{"dure/kvcache", "dure/inference", nil, "the cache counts tokens and knows no engine"},
+	{"dure/kvcache", "dure/runtime", nil, "the cache counts tokens and knows no agents"},
 	{"dure", "github.com/hybridgroup/yzma", []string{"dure/inference/engine"}, "one package owns the C boundary and its traps"},
 	{"dure", "github.com/ebitengine/purego", []string{"dure/inference/engine", "dure/inference/ggml", "dure/inference/device/nvml"},
 		"one package owns the C boundary of the engine and its traps; NVIDIA's library is another, and go-nvml needs cgo, which the binary is built without"},
@@ -81,8 +82,10 @@ var bans = []struct {
 // pure packages import nothing that acts: no engine, process, network or clock.
 var pure = map[string][]string{
 	"dure/inference":        {"dure/"},
+	"dure/kvcache":          {"dure/", "os", "net", "io", "time", "context", "sync"},
 	"dure/inference/sched":  {"dure/", "os", "net", "time", "context", "sync"},
 	"dure/inference/chat":   {"dure/inference/engine", "dure/inference/llm", "os", "net", "sync"},
+	"dure/inference/plan":   {"dure/inference/", "os", "net", "time", "context", "sync"},
 	"dure/inference/sample": {"dure/inference/engine", "os", "net", "time", "sync"},
 }
 

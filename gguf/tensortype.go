@@ -130,3 +130,14 @@ func (t TensorType) String() string {
 
 // MarshalText writes the name, so that JSON shows it.
 func (t TensorType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads a name of a known type.
+func (t *TensorType) UnmarshalText(text []byte) error {
+	for i, info := range tensorInfos {
+		if info.block != 0 && info.name == string(text) {
+			*t = TensorType(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("gguf: tensor type %q is not known", text)
+}

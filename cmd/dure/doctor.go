@@ -14,6 +14,7 @@ import (
 
 	"dure/inference/catalog"
 	"dure/inference/device"
+	"dure/inference/engine"
 	"dure/inference/fetch"
 	"dure/inference/library"
 )
@@ -67,11 +68,12 @@ type finding struct {
 }
 
 type diagnosis struct {
-	Version  string        `json:"version"`
-	Home     string        `json:"home"`
-	Machine  device.Report `json:"machine"`
-	Findings []finding     `json:"findings"`
-	Outbound []string      `json:"outbound"`
+	Version  string          `json:"version"`
+	Home     string          `json:"home"`
+	Machine  device.Report   `json:"machine"`
+	Devices  []device.Device `json:"devices"`
+	Findings []finding       `json:"findings"`
+	Outbound []string        `json:"outbound"`
 }
 
 func doctorCommand() *cobra.Command {
@@ -168,21 +170,29 @@ func (d *diagnosis) checkEngine(ctx context.Context) {
 	e, err := selectEngine(ctx, d.Home, wish(""), d.Machine, openSet, quiet)
 	if err != nil {
 		d.add(false, fmt.Sprintf("engine: %v", err), "dure engine install")
+		d.look(ctx, nil, "")
 		return
 	}
 	for _, s := range e.Skipped {
 		d.add(false, "engine passed over: "+s, "dure engine install")
 	}
 	d.add(true, fmt.Sprintf("engine %s, llama.cpp %s, in %s (%s)", e.Variant, e.Version, e.Set.Root, e.Reason), "")
-	for _, dev := range e.Devices {
-		d.add(true, fmt.Sprintf("engine device %s: %s, %s", dev.Name, dev.Description, size(int64(dev.TotalBytes))), "")
-	}
-	if len(d.Machine.GPUs) > 0 && e.gpu() == nil {
-		d.add(false, fmt.Sprintf("the engine uses no graphics card although there are %d", len(d.Machine.GPUs)), "dure engine install, with ENGINE=cuda or ENGINE=vulkan to see why one does not start")
-	}
+	d.look(ctx, e.Devices, string(e.Variant))
 	_, broken := library.Installed(d.Home)
 	if broken != nil {
 		d.add(false, broken.Error(), "dure engine install")
+	}
+}
+
+// look joins what bus, drivers and engine know of the devices, and says what
+// keeps one from being used.
+func (d *diagnosis) look(ctx context.Context, seen []engine.Device, variant string) {
+	reader := device.NewReader(libraryDirs())
+	defer reader.Close()
+	sources, all := lookAround(ctx, reader, seen, nil)
+	d.Devices = all
+	for _, p := range device.Unused(sources, all, variant) {
+		d.add(false, p.What, p.Fix)
 	}
 }
 
@@ -208,8 +218,8 @@ func (d *diagnosis) print(w io.Writer) {
 	fmt.Fprintf(w, "dure %s\n", d.Version)
 	fmt.Fprintf(w, "processor  %s: %d cores, %d usable CPUs, %d compute threads\n", m.CPU.Model, m.CPU.Physical, m.CPU.Usable, m.CPU.Threads())
 	fmt.Fprintf(w, "memory     %s, %s usable now\n", size(int64(m.Memory.Total)), size(int64(m.Memory.Usable())))
-	for _, g := range m.GPUs {
-		fmt.Fprintf(w, "graphics   %s, driver %s, %s\n", g.Label(), orNone(g.Driver), size(int64(g.VRAM)))
+	for _, dev := range d.Devices {
+		fmt.Fprintf(w, "device     %s\n", deviceLine(dev))
 	}
 	if len(m.GPUs) == 0 {
 		fmt.Fprintln(w, "graphics   no card found")

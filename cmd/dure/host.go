@@ -25,6 +25,7 @@ type hostOptions struct {
 	context, sequences, queue int    // 0 = the catalogue's value, or derived
 	threads                   int    // 0 = one for each physical core
 	flash                     string
+	kv                        string // types of the KV cache, "auto" chooses
 	logLevel                  string
 }
 
@@ -39,8 +40,11 @@ type host struct {
 	pool    *pool.Pool
 	show    *progress // of loads
 
-	mu    sync.Mutex
-	notes map[string][]string // what each load derived
+	mu     sync.Mutex
+	notes  map[string][]string // what each load derived
+	placed map[string]placement
+
+	measured *measured
 }
 
 // newHost finds an engine that starts. Models given as paths in extra are added
@@ -50,7 +54,7 @@ func newHost(ctx context.Context, opt hostOptions, stderr io.Writer, extra ...ca
 	if err != nil {
 		return nil, err
 	}
-	h := &host{home: home, opt: opt, log: newLogger(stderr, opt.logLevel), report: device.Here(libraryDirs()), show: newProgress(os.Stderr), notes: map[string][]string{}}
+	h := &host{home: home, opt: opt, log: newLogger(stderr, opt.logLevel), report: device.Here(libraryDirs()), show: newProgress(os.Stderr), notes: map[string][]string{}, placed: map[string]placement{}}
 	if h.catalog, err = openCatalog(home); err != nil {
 		return nil, err
 	}
@@ -61,6 +65,9 @@ func newHost(ctx context.Context, opt hostOptions, stderr io.Writer, extra ...ca
 	h.engine, err = selectEngine(ctx, home, wish(opt.engine), h.report, openSet, h.log)
 	if err != nil {
 		return nil, fmt.Errorf("%w\nno engine is ready: run `%s`, then try again (`dure doctor` tells more)", err, installCommand(wish(opt.engine)))
+	}
+	if h.measured, err = openMeasured(home, string(h.engine.Variant)+" "+h.engine.Version); err != nil {
+		h.log.Warn("plan", "error", err)
 	}
 	h.pool = pool.New(h.catalog.Names(), h.start, h.log)
 	return h, nil
@@ -87,17 +94,9 @@ func (h *host) start(ctx context.Context, name string) (pool.Runner, error) {
 	if !ok {
 		return nil, loadError("model %s is not on this machine; run `dure pull %s`", name, name)
 	}
-	info, err := os.Stat(path)
+	p, err := h.place(ctx, entry, path)
 	if err != nil {
-		return nil, loadError("model %s: %v", name, err)
-	}
-	layers, kvBytes, note := h.engine.place(info.Size(), device.Here(libraryDirs()).Memory)
-	if note != "" {
-		h.log.Warn("placement", "model", name, "note", note)
-	}
-	if kvBytes == 0 {
-		return nil, loadError("model %s needs %s and room to work in, but only %s of memory are free; close other programs or take a smaller model",
-			name, size(info.Size()), size(int64(h.report.Memory.Usable())))
+		return nil, err
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -105,22 +104,51 @@ func (h *host) start(ctx context.Context, name string) (pool.Runner, error) {
 	}
 	c, err := runner.Start(ctx, runner.Options{
 		Command: []string{self, "runner"}, Env: os.Environ(), Stderr: os.Stderr, Log: h.log,
-		Progress: func(p float32) {
-			h.show.show(fetch.Progress{Step: "load", Name: name, Done: int64(float64(p) * float64(info.Size())), Total: info.Size()})
+		Progress: func(done float32) {
+			h.show.show(fetch.Progress{Step: "load", Name: name, Done: int64(float64(done) * float64(p.bytes)), Total: p.bytes})
 		},
 		Config: runner.Config{
-			EngineDir: h.engine.Set.Lib(), ModelPath: path, GPULayers: layers, MemoryBytes: kvBytes,
-			LogLevel: h.opt.logLevel, LLM: h.llmConfig(entry),
+			EngineDir: h.engine.Set.Lib(), ModelPath: path, GPULayers: p.layers, MemoryBytes: p.memory,
+			LogLevel: h.opt.logLevel, LLM: p.llm,
 		},
 	})
 	h.show.end()
 	if err != nil {
 		return nil, err // not c: a nil *Client in the interface would not be nil
 	}
-	h.mu.Lock()
-	h.notes[name] = c.Notes()
-	h.mu.Unlock()
+	h.loaded(ctx, name, p, c)
 	return c, nil
+}
+
+// loaded keeps what a load derived, and compares the plan with what the engine
+// really took.
+func (h *host) loaded(ctx context.Context, name string, p placement, c *runner.Client) {
+	h.mu.Lock()
+	h.notes[name] = append(p.notes(), c.Notes()...)
+	p.pid = c.PID()
+	h.placed[name] = p
+	h.mu.Unlock()
+	stats, err := c.Stats(ctx)
+	if err != nil || p.plan == nil || stats.Memory == nil {
+		return // it is lost already, or there is nothing to compare
+	}
+	for _, d := range p.verify(stats.Memory) {
+		h.log.Warn("memory is not as planned", "model", name, "device", d.Device, "item", d.Item,
+			"planned", size(int64(d.Planned)), "measured", size(int64(d.Measured)))
+	}
+	if err := h.measured.add(p.model, p.plan.Shape(), stats.Memory); err != nil {
+		h.log.Warn("measured sizes are not kept", "error", err)
+	}
+}
+
+// compare puts a loaded model's plan beside what the engine holds.
+func (h *host) compare(name string, memory []llm.Memory) []deviation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.placed[name]; p.plan != nil && memory != nil {
+		return p.compare(memory)
+	}
+	return nil
 }
 
 func (h *host) llmConfig(e catalog.Entry) llm.Config {
@@ -172,6 +200,9 @@ var errNoModel = errors.New("the model is not on this machine")
 func resolveLocal(home string, args []string) (entry catalog.Entry, path string, err error) {
 	if entry, err = resolve(home, args); err != nil {
 		return entry, "", err
+	}
+	if entry.Remote() {
+		return entry, "", fmt.Errorf("%w: %s runs on another server, which dure does not pass requests to yet", errNoModel, entry.Name)
 	}
 	path, ok := catalog.Local(home, entry)
 	if !ok {

@@ -51,7 +51,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true, Version: buildVersion(),
 	}
 	root.AddCommand(
-		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(), showCommand(), rmCommand(), verifyCommand(),
+		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(), showCommand(), planCommand(), rmCommand(), verifyCommand(),
 		doctorCommand(), engineCommand(), benchCommand(), versionCommand(), runnerCommand(),
 	)
 	return root

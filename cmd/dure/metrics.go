@@ -34,13 +34,14 @@ var (
 	descCancelled = modelDesc("cancelled_total", "Requests cancelled, by what they were doing.", "phase")
 	descCancelLag = modelDesc("cancel_steps_max", "Most engine calls that began between a cancel and its effect.")
 	descStalls    = modelDesc("stalls_total", "Pauses of a sequence for a slow reader.")
+	descMemory    = modelDesc("memory_bytes", "Memory of a loaded model by device and use: as planned before the load, and as the engine holds it.", "device", "item", "source")
 	descUp        = modelDesc("up", "1 if the runner answered the scrape.")
 )
 
 // Describe implements prometheus.Collector.
 func (modelCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descInfo, descRequests, descSteps, descTokens, descSeconds, descOverhead, descEngineCPU, descThreads,
-		descRejected, descCancelled, descCancelLag, descStalls, descUp} {
+		descRejected, descCancelled, descCancelLag, descStalls, descMemory, descUp} {
 		ch <- d
 	}
 }
@@ -66,6 +67,10 @@ func (c modelCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(descUp, 1)
 		collectStats(ch, name, s)
+		for _, d := range c.h.compare(name, s.Memory) {
+			gauge(descMemory, float64(d.Planned), d.Device, d.Item, "planned")
+			gauge(descMemory, float64(d.Measured), d.Device, d.Item, "measured")
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -25,13 +26,23 @@ type loadedModel struct {
 	Requests  map[string]float64 `json:"requests"`           // by state
 	Tokens    map[string]float64 `json:"tokens"`             // by phase, since it was loaded
 	EngineCPU float64            `json:"engine_cpu_seconds"` // of the model's owner
+	Memory    []memoryRow        `json:"memory"`
+}
+
+// memoryRow is one use of a device's memory, in bytes.
+type memoryRow struct {
+	Device   string  `json:"device"`
+	Item     string  `json:"item"`
+	Planned  float64 `json:"planned_bytes"`
+	Measured float64 `json:"measured_bytes"`
 }
 
 func psCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, memory bool
 	var addr string
 	cmd := &cobra.Command{
 		Use: "ps", Short: "Show the models that a running server has loaded", Args: cobra.NoArgs,
+		Example: "  dure ps\n  dure ps --memory    the memory plan beside what the engine holds",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
@@ -41,6 +52,9 @@ func psCommand() *cobra.Command {
 			}
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(models)
+			}
+			if memory {
+				return printMemory(cmd.OutOrStdout(), models)
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tPID\tDEVICE\tCONTEXT\tSEQUENCES\tWAITING\tPREFILL\tDECODE\tTOKENS OUT")
@@ -52,8 +66,23 @@ func psCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&memory, "memory", false, "show the memory of each model, planned and measured")
 	cmd.Flags().StringVar(&addr, "addr", defaultAddr, "address of the server")
 	return cmd
+}
+
+func printMemory(out io.Writer, models []loadedModel) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tDEVICE\tWHAT\tPLANNED\tMEASURED\tDIFFERENCE")
+	for _, m := range models {
+		for _, r := range m.Memory {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%+.1f MiB\n", m.Name, r.Device, r.Item, size(int64(r.Planned)), size(int64(r.Measured)), (r.Measured-r.Planned)/(1<<20))
+		}
+		if len(m.Memory) == 0 {
+			fmt.Fprintf(w, "%s\t%s\tnot known\n", m.Name, m.Device)
+		}
+	}
+	return w.Flush()
 }
 
 // loadedModels reads the server's metrics.
@@ -79,10 +108,33 @@ func loadedModels(ctx context.Context, addr string) ([]loadedModel, error) {
 			Context: label(m, "context"), Sequences: label(m, "sequences"),
 			Requests:  valuesBy(families["dure_model_requests"], name, "state"),
 			Tokens:    valuesBy(families["dure_model_engine_tokens_total"], name, "phase"),
+			Memory:    memoryOf(families["dure_model_memory_bytes"], name),
 			EngineCPU: valuesBy(families["dure_model_engine_cpu_seconds_total"], name, "model")[name],
 		})
 	}
 	return models, nil
+}
+
+// memoryOf puts the planned and the measured values of a model side by side.
+func memoryOf(f *dto.MetricFamily, model string) []memoryRow {
+	var rows []memoryRow
+	for _, m := range f.GetMetric() {
+		if label(m, "model") != model {
+			continue
+		}
+		row := memoryRow{Device: label(m, "device"), Item: label(m, "item")}
+		i := slices.IndexFunc(rows, func(r memoryRow) bool { return r.Device == row.Device && r.Item == row.Item })
+		if i < 0 {
+			i = len(rows)
+			rows = append(rows, row)
+		}
+		if label(m, "source") == "planned" {
+			rows[i].Planned = m.GetGauge().GetValue()
+		} else {
+			rows[i].Measured = m.GetGauge().GetValue()
+		}
+	}
+	return rows
 }
 
 func label(m *dto.Metric, name string) string {

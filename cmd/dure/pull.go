@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -9,8 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dure/gguf"
 	"dure/inference/catalog"
 	"dure/inference/fetch"
+	"dure/inference/plan"
 )
 
 // What `dure pull` reads from the environment besides DURE_HOME.
@@ -27,6 +31,7 @@ const (
 type pullOptions struct {
 	hub, budget    string
 	repin, noReuse bool
+	anyway         bool
 }
 
 func pullCommand() *cobra.Command {
@@ -49,6 +54,7 @@ The hub's token is taken from ` + envHubToken + ` and sent to the hub (or the mi
 	f.StringVar(&o.hub, "hub", "", "base URL of a mirror of the model hub ("+envHub+")")
 	f.StringVar(&o.budget, "budget", "", "refuse what would make DURE_HOME larger than this, for example 200GiB ("+envBudget+")")
 	f.BoolVar(&o.repin, "repin", false, "take what the hub has now in place of what was pinned at the first pull")
+	f.BoolVar(&o.anyway, "anyway", false, "pull also what does not fit this machine")
 	f.BoolVar(&o.noReuse, "no-reuse", false, "do not look for the file in other programs' folders")
 	return cmd
 }
@@ -68,6 +74,9 @@ func runPull(cmd *cobra.Command, args []string, o pullOptions) error {
 	if err != nil {
 		return err
 	}
+	if !o.anyway {
+		options.Check = func(e catalog.Entry, header *gguf.File) error { return fitsHere(ctx, home, e, header) }
+	}
 	show := newProgress(os.Stderr)
 	path, err := catalog.Pull(ctx, &fetch.Fetcher{Home: home, Log: newLogger(os.Stderr, "info"), Progress: show.show}, entry, options)
 	show.end()
@@ -83,6 +92,29 @@ func runPull(cmd *cobra.Command, args []string, o pullOptions) error {
 		fmt.Fprintf(cmd.OutOrStdout(), "its makers ask: %s\n", entry.Rights)
 	}
 	return nil
+}
+
+// fitsHere refuses what this machine cannot load, as soon as its header is here.
+// Where the engine is not ready to tell its devices, nothing is checked: the
+// load will be.
+func fitsHere(ctx context.Context, home string, e catalog.Entry, header *gguf.File) error {
+	g, err := header.Geometry()
+	if err != nil {
+		return nil // an architecture that cannot be planned is the load's to judge
+	}
+	if e.Bytes > 0 { // the header may be that of one shard of several
+		g.Bytes = max(g.Bytes, uint64(e.Bytes)-header.DataOffset)
+	}
+	devices, err := machineDevices(ctx, home)
+	if err != nil {
+		newLogger(os.Stderr, "warn").Warn("whether the model fits was not checked", "model", e.Name, "error", err)
+		return nil
+	}
+	_, err = plan.Make(plan.Input{Model: plan.Model{Geometry: g}, Devices: devices})
+	if errors.As(err, new(*plan.RefusedError)) {
+		return fmt.Errorf("%s does not fit this machine: %w; pull it all the same with --anyway", e.Name, err)
+	}
+	return err
 }
 
 // options completes the flags by the environment.

@@ -145,10 +145,10 @@ func (p probeReport) gpu() *engine.Device {
 	return nil
 }
 
-// place says how a model of that size is loaded: how many layers go to the card
+// roughly says how a model of that size is loaded whose memory cannot be planned: how many layers go to the card
 // and how many bytes its KV cache may take. A card whose memory does not hold
 // the weights is left alone: the CPU then does the work, which is said.
-func (e startedEngine) place(modelBytes int64, memory device.Memory) (gpuLayers int, kvBytes uint64, note string) {
+func (e startedEngine) roughly(modelBytes int64, memory device.Memory) (gpuLayers int, kvBytes uint64, note string) {
 	const reserve = 1 << 30 // compute buffers, driver context, other programs
 	if g := e.gpu(); g != nil {
 		if need := uint64(modelBytes) + reserve; g.FreeBytes > need {

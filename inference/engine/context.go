@@ -36,6 +36,9 @@ type ContextOptions struct {
 	FlashAttention FlashAttention
 	// Unified shares one pool of cells between all sequences.
 	Unified bool
+	// KeyType and ValueType store the KV cache: "f16" (as does the empty string)
+	// or one of the names in cacheTypes. Quantised values need flash attention.
+	KeyType, ValueType string
 }
 
 // maxSequences is LLAMA_MAX_SEQ of the pinned release.
@@ -57,7 +60,7 @@ func (o ContextOptions) validate() error {
 	case o.Poll < 0 || o.Poll > 100:
 		return fmt.Errorf("poll = %d, must be 0..100", o.Poll)
 	}
-	return nil
+	return o.validateCache()
 }
 
 func (f FlashAttention) c() (llama.FlashAttentionType, error) {
@@ -70,6 +73,26 @@ func (f FlashAttention) c() (llama.FlashAttentionType, error) {
 		return llama.FlashAttentionTypeDisabled, nil
 	}
 	return 0, fmt.Errorf("flash attention %q, must be auto, on or off", f)
+}
+
+// c is the options as the engine takes them.
+func (o ContextOptions) c() (llama.ContextParams, error) {
+	flash, err := o.FlashAttention.c()
+	if err != nil {
+		return llama.ContextParams{}, err
+	}
+	p := llama.ContextDefaultParams()
+	p.NCtx = uint32(o.Cells)
+	p.NBatch = uint32(o.Batch)
+	p.NUbatch = uint32(o.MicroBatch)
+	p.NSeqMax = uint32(o.Sequences)
+	p.NOutputsMax = uint32(o.Outputs)
+	p.NThreads, p.NThreadsBatch = int32(o.Threads), int32(o.Threads)
+	p.FlashAttentionType = flash
+	p.KVUnified = boolByte(o.Unified)
+	p.NoPerf = 1
+	p.TypeK, p.TypeV = cacheTypes[o.KeyType], cacheTypes[o.ValueType]
+	return p, nil
 }
 
 // Context holds the sequences of one model. It belongs to one goroutine that is
@@ -92,20 +115,10 @@ func (m *Model) NewContext(opt ContextOptions) (*Context, error) {
 	if err := opt.validate(); err != nil {
 		return nil, fmt.Errorf("%w: context options: %w", ErrLoad, err)
 	}
-	flash, err := opt.FlashAttention.c()
+	p, err := opt.c()
 	if err != nil {
 		return nil, fmt.Errorf("%w: context options: %w", ErrLoad, err)
 	}
-	p := llama.ContextDefaultParams()
-	p.NCtx = uint32(opt.Cells)
-	p.NBatch = uint32(opt.Batch)
-	p.NUbatch = uint32(opt.MicroBatch)
-	p.NSeqMax = uint32(opt.Sequences)
-	p.NOutputsMax = uint32(opt.Outputs)
-	p.NThreads, p.NThreadsBatch = int32(opt.Threads), int32(opt.Threads)
-	p.FlashAttentionType = flash
-	p.KVUnified = boolByte(opt.Unified)
-	p.NoPerf = 1
 	m.lib.log.takeProblems()
 	handle, err := llama.InitFromModel(m.handle, p)
 	if err != nil {

@@ -20,6 +20,11 @@ type Config struct {
 	// Threads computing on the CPU; Poll how eagerly idle ones spin, 0..100.
 	Threads, Poll  int
 	FlashAttention engine.FlashAttention
+	// KeyType and ValueType store the KV cache, as in engine.ContextOptions.
+	KeyType, ValueType string
+	// Planned says that the memory was planned for exactly this: Derive then
+	// changes nothing and checks no memory.
+	Planned bool
 	// Defaults of the sampling parameters, for callers that build requests.
 	Defaults inference.Params
 	// Tap, when set, sees every row of logits before it is sampled, on the
@@ -66,6 +71,9 @@ func Derive(cfg Config, f engine.Facts, freeBytes uint64) (Config, []string, err
 	if f.TrainContext > 0 && cfg.Context > f.TrainContext {
 		return cfg, nil, fmt.Errorf("context %d is larger than the %d tokens the model was trained for; ask for at most that", cfg.Context, f.TrainContext)
 	}
+	if cfg.Planned {
+		return cfg, notes, nil
+	}
 	perToken := KVBytesPerToken(f)
 	need := func() uint64 { return perToken * uint64(cfg.Context) * uint64(cfg.Sequences) }
 	for !askedSequences && cfg.Sequences > 1 && need() > freeBytes {
@@ -93,15 +101,20 @@ func KVBytesPerToken(f engine.Facts) uint64 {
 	return uint64(f.Layers * f.HeadsKV * headDim * kAndV * f16)
 }
 
+// MicroBatch is how many tokens are computed at once with so many sequences.
+func MicroBatch(sequences int) int { return max(batchTokens, sequences) }
+
 func (c Config) contextOptions() engine.ContextOptions {
 	return engine.ContextOptions{
 		Cells:          c.Context * c.Sequences,
 		Sequences:      c.Sequences,
-		Batch:          max(batchTokens, c.Sequences),
-		MicroBatch:     max(batchTokens, c.Sequences),
+		Batch:          MicroBatch(c.Sequences),
+		MicroBatch:     MicroBatch(c.Sequences),
 		Outputs:        c.Sequences,
 		Threads:        c.Threads,
 		Poll:           c.Poll,
 		FlashAttention: c.FlashAttention,
+		KeyType:        c.KeyType,
+		ValueType:      c.ValueType,
 	}
 }

@@ -22,6 +22,7 @@ type LLM struct {
 	template   *chat.Template
 	bos, eos   string
 	info       inference.Info
+	memory     []Memory
 
 	chatWarning string
 	large       chan struct{} // held while a large text is tokenised

@@ -41,6 +41,7 @@ func (l *LLM) own(started chan<- error) {
 	}
 	defer o.close()
 	l.info = l.describe(min(l.cfg.Context, o.ctx.SequenceContext()))
+	l.memory = o.measure()
 	started <- nil
 	for o.drain() {
 		step := o.sched.Next()

@@ -38,6 +38,9 @@ type Stats struct {
 	// the cores.
 	Threads int `json:"threads"`
 
+	// Memory that the engine holds, as measured after the load.
+	Memory []Memory `json:"memory"`
+
 	Waiting    int `json:"waiting"`
 	Prefilling int `json:"prefilling"`
 	Decoding   int `json:"decoding"`
@@ -101,6 +104,34 @@ func (c *counters) cancelled(r *request) {
 	}
 }
 
+// Memory is what the engine holds of one kind of memory, in bytes, as measured
+// after the load.
+type Memory struct {
+	// Buffer is the engine's name of it ("CPU_Mapped", "CUDA0"), Device the
+	// device that it belongs to.
+	Buffer string `json:"buffer"`
+	Device string `json:"device"`
+	// Weights; Cache is KV cells and recurrent state; Compute is scratch space.
+	Weights uint64 `json:"weights"`
+	Cache   uint64 `json:"cache"`
+	Compute uint64 `json:"compute"`
+}
+
+// measure asks the engine what it holds. Libraries that do not tell are no
+// reason not to serve.
+func (o *owner) measure() []Memory {
+	b, err := o.ctx.Breakdown()
+	if err != nil {
+		o.l.log.Warn("memory after the load is not known", "error", err)
+		return nil
+	}
+	var all []Memory
+	for _, x := range b.Buffers {
+		all = append(all, Memory{Buffer: x.Name, Device: x.Device, Weights: x.Weights, Cache: x.Cache, Compute: x.Compute})
+	}
+	return all
+}
+
 // Stats reads the counters.
 func (l *LLM) Stats() Stats {
 	c := &l.stats
@@ -114,6 +145,7 @@ func (l *LLM) Stats() Stats {
 		CancelledQueued:  c.cancelQueued.Load(), CancelledPrefill: c.cancelPrefill.Load(),
 		CancelledDecode: c.cancelDecode.Load(), MaxCancelSteps: c.maxCancelSteps.Load(),
 		Stalls:  c.stalls.Load(),
+		Memory:  l.memory,
 		Threads: int(c.threads.Load()),
 		Waiting: int(c.waiting.Load()), Prefilling: int(c.prefilling.Load()),
 		Decoding: int(c.decoding.Load()), Blocked: int(c.slow.Load()),

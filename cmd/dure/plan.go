@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dure/gguf"
+	"dure/inference/catalog"
+	"dure/inference/device"
+	"dure/inference/plan"
+)
+
+type planOptions struct {
+	cards          []string
+	vram           []string
+	context        string
+	agents, active int
+	kv, pool       string
+	mtp, layers    int
+	with           []string
+	turns          bool
+	reserve        string
+	microBatch     int
+	noFlash        bool
+	shortWindow    bool
+	longContext    bool
+	asJSON         bool
+}
+
+func planCommand() *cobra.Command {
+	var opt planOptions
+	cmd := &cobra.Command{
+		Use:   "plan MODEL",
+		Short: "Say whether a model fits, with how much context, for how many agents",
+		Long: `Say what a model will take on each device, item by item, before anything is
+loaded or downloaded: on this machine, or on a card that you name. What is not
+asked for is chosen as large as fits. Where nothing fits, the nearest
+configurations that do are named.`,
+		Example: `  dure plan qwen3.8-27b --card rtx-4090 --context 128k
+  dure plan qwen3.8-27b --card rtx-5090 --with haru-4b
+  dure plan qwen3.8-27b --vram 24GiB --agents 16 --context 32k
+  dure plan ./model.gguf --kv q8_0 --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			in, notes, err := opt.input(ctx, args)
+			if err != nil {
+				return err
+			}
+			p, err := plan.Make(in)
+			if err != nil {
+				return opt.refused(cmd, err)
+			}
+			p.Notes = append(p.Notes, notes...)
+			if opt.asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(p)
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), p.Explain())
+			return err
+		},
+	}
+	opt.flags(cmd)
+	return cmd
+}
+
+func (o *planOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&o.cards, "card", nil, "plan for this card instead of this machine, repeatable: "+strings.Join(plan.Cards(), ", "))
+	f.StringArrayVar(&o.vram, "vram", nil, "plan for a card with this much memory, for example 24GiB; repeatable")
+	f.StringVar(&o.context, "context", "", "tokens an agent can hold, for example 64k; the most that fits if left out")
+	f.IntVar(&o.agents, "agents", 0, "agents alive (1 if left out)")
+	f.IntVar(&o.active, "active", 0, "agents active at once, the others parked; as many as fit if left out")
+	f.StringVar(&o.kv, "kv", "auto", "types of keys and values: auto, f16, q8_0, q4_0, or a pair like q8_0/q4_0")
+	f.StringVar(&o.pool, "pool", string(plan.Split), "how sequences share the cells: split, unified")
+	f.IntVar(&o.mtp, "mtp", 0, "further tokens that the model's own MTP layers draft")
+	f.IntVar(&o.layers, "layers", plan.LayersAuto, "layers on the card; 0 chooses, -1 puts none there")
+	f.StringArrayVar(&o.with, "with", nil, "another model of the catalogue beside it; repeatable")
+	f.BoolVar(&o.turns, "turns", false, "that other model is loaded by turns with this one, not at the same time")
+	f.StringVar(&o.reserve, "reserve", "", "memory that stays free on each card (512MiB)")
+	f.IntVar(&o.microBatch, "micro-batch", 0, "tokens computed at once (512)")
+	f.BoolVar(&o.noFlash, "no-flash", false, "without flash attention")
+	f.BoolVar(&o.shortWindow, "short-window", false, "keep only the window in layers that have one; branches then need checkpoints")
+	f.BoolVar(&o.longContext, "long-context", false, "load with YaRN, for contexts beyond the trained one; changes the answers to short prompts too")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+}
+
+// refused prints a refusal as JSON where that was asked for; it stays an error.
+func (o *planOptions) refused(cmd *cobra.Command, err error) error {
+	var r *plan.RefusedError
+	if o.asJSON && errors.As(err, &r) {
+		return errors.Join(err, json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"refused": r}))
+	}
+	return err
+}
+
+// input is what plan.Make wants to know.
+func (o *planOptions) input(ctx context.Context, args []string) (in plan.Input, notes []string, err error) {
+	home, err := homeDir()
+	if err != nil {
+		return in, nil, err
+	}
+	entry, err := resolve(home, args)
+	if err != nil {
+		return in, nil, err
+	}
+	if in.Model, notes, err = planModel(home, entry); err != nil {
+		return in, nil, err
+	}
+	if in.Devices, err = o.devices(ctx, home); err != nil {
+		return in, nil, err
+	}
+	in.Wish, err = o.wish(home, in.Devices)
+	return in, notes, err
+}
+
+// planModel takes what is known best: the file, or what the catalogue says.
+func planModel(home string, e catalog.Entry) (m plan.Model, notes []string, err error) {
+	if path, ok := catalog.Local(home, e); ok {
+		file, err := gguf.Open(path)
+		if err != nil {
+			return m, nil, err
+		}
+		defer file.Close()
+		m, err = plan.FromFile(file)
+		return m, nil, err
+	}
+	g, err := builtinGeometry(e)
+	switch {
+	case err != nil:
+		return m, nil, err
+	case g == nil:
+		return m, nil, fmt.Errorf("the shape of %s is not known before its file is here; run `dure pull %s`", e.Name, e.Name)
+	}
+	return plan.Model{Geometry: g}, []string{
+		fmt.Sprintf("%s is not on this machine: its shape is the catalogue's, its weights are split by the size of the file", e.Name),
+	}, nil
+}
+
+// devices are the cards that were named, or what this machine's engine sees.
+func (o *planOptions) devices(ctx context.Context, home string) ([]plan.Device, error) {
+	var all []plan.Device
+	for i, name := range o.cards {
+		d, err := plan.Card(name, i)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	for i, text := range o.vram {
+		n, err := diskBytes(text)
+		if err != nil {
+			return nil, fmt.Errorf("--vram: %w", err)
+		}
+		d := plan.Memory(uint64(n))
+		d.Name = fmt.Sprintf("GPU%d", len(o.cards)+i)
+		all = append(all, d)
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	return machineDevices(ctx, home)
+}
+
+func (o *planOptions) wish(home string, devices []plan.Device) (plan.Wish, error) {
+	w := plan.Wish{
+		Agents: o.agents, Active: o.active, Pool: plan.Pool(o.pool), MTP: o.mtp, Layers: o.layers,
+		MicroBatch: o.microBatch, NoFlash: o.noFlash, ShortWindow: o.shortWindow, LongContext: o.longContext,
+	}
+	if w.Pool != plan.Split && w.Pool != plan.Unified {
+		return w, fmt.Errorf("--pool %q: must be split or unified", o.pool)
+	}
+	var err error
+	if w.Context, err = parseTokens(o.context); err != nil {
+		return w, fmt.Errorf("--context: %w", err)
+	}
+	if w.Cache, err = parseCache(o.kv); err != nil {
+		return w, fmt.Errorf("--kv: %w", err)
+	}
+	if o.reserve != "" {
+		n, err := diskBytes(o.reserve)
+		if err != nil {
+			return w, fmt.Errorf("--reserve: %w", err)
+		}
+		w.Reserve = new(uint64(n))
+	}
+	w.Beside, err = o.beside(home, devices)
+	return w, err
+}
+
+// beside is what the other models take. A voice model is resident whole; of
+// others the weights count, and what they need to work.
+func (o *planOptions) beside(home string, devices []plan.Device) ([]plan.Claim, error) {
+	at := devices[0].Name
+	var claims []plan.Claim
+	for _, name := range o.with {
+		e, err := resolve(home, []string{name})
+		if err != nil {
+			return nil, err
+		}
+		if e.Name == "haru-4b" {
+			claims = append(claims, plan.Voice(at, o.turns))
+			continue
+		}
+		bytes := uint64(e.Bytes)
+		if path, ok := catalog.Local(home, e); ok {
+			info, err := os.Stat(path)
+			if err != nil {
+				return nil, err
+			}
+			bytes = uint64(info.Size())
+		}
+		if bytes == 0 {
+			return nil, fmt.Errorf("--with %s: its size is not known; run `dure pull %s`", name, name)
+		}
+		claims = append(claims, plan.Claim{Name: e.Name, Device: at, Bytes: bytes + companionRoom, Turns: o.turns})
+	}
+	return claims, nil
+}
+
+// companionRoom is what a second model takes beside its weights: a short cache,
+// compute buffers, the driver's context of its process.
+const companionRoom = 1 << 30
+
+// parseTokens reads "64k", "131072" or "".
+func parseTokens(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	digits, factor := text, 1
+	if d, ok := strings.CutSuffix(strings.ToLower(text), "k"); ok {
+		digits, factor = d, 1024
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || n > 1<<30 {
+		return 0, fmt.Errorf("%q is not a number of tokens; write 65536 or 64k", text)
+	}
+	return n * factor, nil
+}
+
+// parseCache reads "auto" (nil), a type, or a pair of types.
+func parseCache(text string) (*plan.Cache, error) {
+	if text == "auto" {
+		return nil, nil
+	}
+	keys, values, pair := strings.Cut(text, "/")
+	if !pair {
+		values = keys
+	}
+	var c plan.Cache
+	for _, part := range []struct {
+		text string
+		to   *gguf.TensorType
+	}{{keys, &c.Keys}, {values, &c.Values}} {
+		if err := part.to.UnmarshalText([]byte(strings.ToUpper(part.text))); err != nil {
+			return nil, fmt.Errorf("%q is not a type of the cache; write for example f16, q8_0, or q8_0/q4_0", part.text)
+		}
+	}
+	return &c, nil
+}
+
+// machineDevices are what this machine's engine computes on, and the machine's
+// own memory.
+func machineDevices(ctx context.Context, home string) ([]plan.Device, error) {
+	started, err := selectEngine(ctx, home, wish(""), device.Here(libraryDirs()), openSet, newLogger(os.Stderr, "warn"))
+	if err != nil {
+		return nil, fmt.Errorf("%w\nno engine is ready to ask for its devices: run `%s`, or name a card (`dure plan MODEL --card rtx-4090`)", err, installCommand(wish("")))
+	}
+	return started.planDevices(ctx)
+}

@@ -1,0 +1,164 @@
+package plan
+
+import (
+	"fmt"
+
+	"dure/gguf"
+)
+
+// Kind of a device, as the engine names it.
+const (
+	CPU  = "cpu"
+	GPU  = "gpu"
+	IGPU = "igpu" // shares the machine's memory
+)
+
+// Device is memory that a model can be put into.
+type Device struct {
+	// Name as the engine has it: "CPU", "CUDA0", "Vulkan1".
+	Name string
+	Kind string
+	// Backend decides alignment and scratch space: "CUDA", "ROCm", "Vulkan", "CPU".
+	Backend string
+	// TotalBytes is the size of its memory, FreeBytes what is not taken by
+	// others. Both 0 on the CPU: not known and not checked.
+	TotalBytes, FreeBytes uint64
+	// Alignment of tensors in bytes; 0 takes the backend's usual one.
+	Alignment uint64
+	// MaxTensor is the largest tensor in bytes that it can compute with, 0 for
+	// any. Weights beyond it stay on the CPU. Software Vulkan takes 128 MiB.
+	MaxTensor uint64
+	// Bandwidth of its memory in bytes a second, for the cost of layers on the
+	// CPU; 0 takes an assumed one.
+	Bandwidth uint64
+}
+
+// Model is what is planned.
+type Model struct {
+	Geometry *gguf.Geometry
+	// Files are the tensor directories, one per shard. Without them the sizes of
+	// weights come from the geometry and miss the padding between tensors.
+	Files [][]gguf.Tensor
+	// VisionBytes is the size of a vision projector's file, 0 without one.
+	VisionBytes uint64
+}
+
+// FromFile makes a Model of an opened one.
+func FromFile(m *gguf.Model) (Model, error) {
+	g, err := m.Geometry()
+	if err != nil {
+		return Model{}, fmt.Errorf("plan: %w", err)
+	}
+	out := Model{Geometry: g}
+	for _, f := range m.Files {
+		out.Files = append(out.Files, f.Tensors)
+	}
+	return out, nil
+}
+
+// Cache is the pair of types that keys and values are stored as.
+type Cache struct{ Keys, Values gguf.TensorType }
+
+// Quantised says that one of the two is of a blocked type.
+func (c Cache) Quantised() bool { return c.Keys.BlockSize() > 1 || c.Values.BlockSize() > 1 }
+
+func (c Cache) String() string { return fmt.Sprintf("%v/%v", c.Keys, c.Values) }
+
+// Layers on the GPUs: a count, or one of these.
+const (
+	LayersAuto = 0  // all of them, or as many as fit beside a known CPU
+	LayersNone = -1 // none
+	LayersAll  = 1 << 20
+)
+
+// Pool is how sequences share the KV cells.
+type Pool string
+
+// The two pools. The zero value is Split, the engine's default.
+const (
+	Split   Pool = "split"   // each sequence owns its cells
+	Unified Pool = "unified" // one pool for all
+)
+
+// Wish is what is asked of the model. Zero fields are chosen.
+type Wish struct {
+	// Context is the tokens an agent can hold; 0 takes the most that fits, up to
+	// what the model was trained for.
+	Context int
+	// Agents alive (1 if 0) and Active, those with a sequence in the engine;
+	// the others are parked in the machine's memory. 0 takes as many as fit.
+	Agents, Active int
+	// Cache types; nil tries them from the largest down.
+	Cache *Cache
+	Pool  Pool
+	// MTP is how many further tokens are drafted; it needs a model with MTP
+	// layers.
+	MTP int
+	// MicroBatch is the tokens computed at once (512), Outputs the rows with
+	// logits in a step (one per sequence and drafted token).
+	MicroBatch, Outputs int
+	NoFlash             bool // without flash attention
+	// ShortWindow keeps only the window in layers that have one. Branches then
+	// need checkpoints.
+	ShortWindow bool
+	// Layers on the GPUs, the output counting as one.
+	Layers int
+	// Reserve stays free on each device that is used, in bytes; nil takes DefaultReserve.
+	Reserve *uint64
+	// Beside are other residents of the devices.
+	Beside []Claim
+	// LongContext loads with YaRN, for contexts beyond the trained one. It
+	// changes the answers to short prompts too.
+	LongContext bool
+}
+
+// Claim is memory that something else holds, or wants, on a device.
+type Claim struct {
+	Name   string
+	Device string
+	Bytes  uint64
+	// Turns says that it is loaded only while the model is not.
+	Turns bool
+}
+
+// DefaultReserve stays free: a desktop's windows, a driver's pools.
+const DefaultReserve = 512 << 20
+
+// LongContextTokens is the window of the YaRN profile, for models trained for
+// YarnOriginal tokens.
+const (
+	LongContextTokens = 1_010_000
+	YarnOriginal      = 262_144
+)
+
+// Input of Make.
+type Input struct {
+	Model   Model
+	Devices []Device
+	Wish    Wish
+	// Measured replaces formulas for the shapes it was taken at.
+	Measured []Measurement
+}
+
+// Shape is everything that the engine's buffers depend on besides the model.
+type Shape struct {
+	// Cells as asked of the engine, over all sequences.
+	Cells, Sequences int
+	Cache            Cache
+	Pool             Pool
+	MicroBatch       int
+	Outputs          int
+	Rollback         int
+	NoFlash          bool
+	ShortWindow      bool
+	Layers           int // on GPUs
+	// Draft is the context of the MTP layers.
+	Draft bool
+}
+
+// Measurement is what the engine said of one shape.
+type Measurement struct {
+	Shape Shape
+	// Compute buffers in bytes by the name of the device; "CPU" is all host memory.
+	Compute map[string]uint64
+}
