@@ -14,6 +14,7 @@ import (
 	"dure/gguf"
 	"dure/inference/catalog"
 	"dure/inference/device"
+	"dure/inference/fetch"
 	"dure/inference/plan"
 )
 
@@ -111,7 +112,7 @@ func (o *planOptions) input(ctx context.Context, args []string) (in plan.Input, 
 	if err != nil {
 		return in, nil, err
 	}
-	if in.Model, notes, err = planModel(home, entry); err != nil {
+	if in.Model, notes, err = planModel(ctx, home, entry); err != nil {
 		return in, nil, err
 	}
 	if in.Devices, err = o.devices(ctx, home); err != nil {
@@ -121,8 +122,9 @@ func (o *planOptions) input(ctx context.Context, args []string) (in plan.Input, 
 	return in, notes, err
 }
 
-// planModel takes what is known best: the file, or what the catalogue says.
-func planModel(home string, e catalog.Entry) (m plan.Model, notes []string, err error) {
+// planModel takes what is known best: the file; what the built-in catalogue says;
+// the header of the file where it is offered.
+func planModel(ctx context.Context, home string, e catalog.Entry) (m plan.Model, notes []string, err error) {
 	if path, ok := catalog.Local(home, e); ok {
 		file, err := gguf.Open(path)
 		if err != nil {
@@ -137,11 +139,25 @@ func planModel(home string, e catalog.Entry) (m plan.Model, notes []string, err 
 	case err != nil:
 		return m, nil, err
 	case g == nil:
-		return m, nil, fmt.Errorf("the shape of %s is not known before its file is here; run `dure pull %s`", e.Name, e.Name)
+		return remoteModel(ctx, home, e)
 	}
 	return plan.Model{Geometry: g}, []string{
 		fmt.Sprintf("%s is not on this machine: its shape is the catalogue's, its weights are split by the size of the file", e.Name),
 	}, nil
+}
+
+// remoteModel reads the header of a file that is elsewhere.
+func remoteModel(ctx context.Context, home string, e catalog.Entry) (m plan.Model, notes []string, err error) {
+	options, err := pullOptions{noReuse: true}.options()
+	if err != nil {
+		return m, nil, err
+	}
+	headers, err := catalog.Headers(ctx, &fetch.Fetcher{Home: home, Log: newLogger(os.Stderr, "warn")}, e, options)
+	if err != nil {
+		return m, nil, fmt.Errorf("the shape of %s is not known before its file is here: %w; run `dure pull %s`", e.Name, err, e.Name)
+	}
+	m, err = plan.FromFile(&gguf.Model{Files: headers})
+	return m, []string{e.Name + " is not on this machine: its header was read where it is offered"}, err
 }
 
 // devices are the cards that were named, or what this machine's engine sees.

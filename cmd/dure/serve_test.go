@@ -36,6 +36,12 @@ func TestServe(t *testing.T) {
 	t.Run("streams", func(t *testing.T) { testStream(t, s) })
 	t.Run("stock clients", func(t *testing.T) { testStockClients(t, s) })
 	t.Run("stock Go client", func(t *testing.T) { testGoClient(t, s) })
+	t.Run("memory as planned", func(t *testing.T) {
+		out, err := dureCommand(t, "ps", "--memory", "--addr", strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1")).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "kv cells and recurrent state") || strings.Contains(s.errs.String(), "not as planned") {
+			t.Errorf("%v\n%s\n%s", err, out, s.errs.String())
+		}
+	})
 	t.Run("prompt over the context", func(t *testing.T) {
 		resp := s.post(t.Context(), chatBody(strings.Repeat("word ", 3000), ""))
 		c := decode(t, resp)

@@ -119,6 +119,33 @@ func fetcher(t *testing.T) *fetch.Fetcher {
 	return &fetch.Fetcher{Home: t.TempDir(), Web: fetch.Web{Segment: 64 << 10, Attempts: 2, Stall: time.Minute}}
 }
 
+// A look at a header leaves nothing behind, not even a pin, and reads little.
+func TestHeadersAreReadInPlace(t *testing.T) {
+	data := model(t, 1)
+	h := newFakeHub(t, map[string][]byte{"sub/m.gguf": data})
+	for _, linked := range []bool{true, false} {
+		h.reset()
+		h.linked = linked
+		f := fetcher(t)
+		headers, err := Headers(ctx, f, hubEntry(), Options{Hub: h.URL})
+		if err != nil || len(headers) != 1 {
+			t.Fatalf("%d headers, %v", len(headers), err)
+		}
+		if g, err := headers[0].Geometry(); err != nil || len(g.Layers) != 3 {
+			t.Errorf("%+v, %v", g, err)
+		}
+		if left, _ := os.ReadDir(f.Home); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		if n := h.bytes(); n > headStep+1<<10 {
+			t.Errorf("%d bytes were read", n)
+		}
+	}
+	if _, err := Headers(ctx, fetcher(t), Entry{Name: "m", Source: Source{Path: "/m.gguf"}}, Options{}); !errors.Is(err, ErrNoHeaders) {
+		t.Errorf("a path: %v", err)
+	}
+}
+
 // The first pull pins what the hub has; only that is the model from then on.
 func TestPullHubPins(t *testing.T) {
 	first, second := model(t, 1), model(t, 2)

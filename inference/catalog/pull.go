@@ -90,6 +90,7 @@ type puller struct {
 	e     Entry
 	o     Options
 	stage *fetch.Stage
+	look  bool // only looks: nothing is kept or pinned
 }
 
 // note publishes that file has this hash.

@@ -125,7 +125,7 @@ func (p *puller) probe(ctx context.Context, files []webFile) error {
 			return err
 		}
 		w.remote, w.bytes = r, r.Bytes
-		if w.sha256 == "" {
+		if w.sha256 == "" && !p.look {
 			if r.Hash == (fetch.Hash{}) {
 				return fmt.Errorf("%s: the hub tells no SHA-256 of it; add sha256 and bytes to the entry", w.link.URL)
 			}
@@ -138,7 +138,7 @@ func (p *puller) probe(ctx context.Context, files []webFile) error {
 		w.link.Bytes = r.Bytes
 		fresh.Files = append(fresh.Files, pinFile{w.inRepo, w.bytes, w.sha256})
 	}
-	if !learned {
+	if !learned || p.look {
 		return nil
 	}
 	return writePin(p.f.Home, p.e.Name, p.stage, fresh)
@@ -150,28 +150,63 @@ const (
 	headLimit = 256 << 20
 )
 
-// judge reads as much of the file's start as its header has.
+// judge looks at a file by its header.
 func (p *puller) judge(ctx context.Context, w webFile) error {
+	header, err := p.header(ctx, w)
+	if err != nil {
+		return err
+	}
+	if err := p.judgeHeader(header); err != nil {
+		return &HeaderError{File: w.link.URL, Err: err}
+	}
+	return nil
+}
+
+// header reads as much of the file's start as its header has.
+func (p *puller) header(ctx context.Context, w webFile) (*gguf.File, error) {
 	var head []byte
 	for want := int64(headStep); ; want *= 4 {
 		more, err := p.f.ReadRange(ctx, w.link, w.remote, int64(len(head)), want-int64(len(head)))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		head = append(head, more...)
 		header, err := gguf.Parse(head, uint64(w.bytes))
 		if errors.Is(err, gguf.ErrHeaderIncomplete) && int64(len(head)) < min(headLimit, w.bytes) {
 			continue
 		}
-		if err == nil {
-			err = p.judgeHeader(header)
-		}
 		if err != nil {
-			return &HeaderError{File: w.link.URL, Err: err}
+			return nil, &HeaderError{File: w.link.URL, Err: err}
 		}
-		return nil
+		return header, nil
 	}
 }
+
+// Headers reads the headers of a model's files where they are offered, and
+// nothing else: the model need not be here, and nothing is kept or pinned. For
+// sources that cannot be read in part it is ErrNoHeaders.
+func Headers(ctx context.Context, f *fetch.Fetcher, e Entry, o Options) ([]*gguf.File, error) {
+	if e.Source.HuggingFace == nil && e.Source.URL == "" {
+		return nil, ErrNoHeaders
+	}
+	p := &puller{f: f, e: e, o: o, look: true}
+	files := p.webFiles()
+	if err := p.probe(ctx, files); err != nil {
+		return nil, fmt.Errorf("headers of model %s: %w", e.Name, err)
+	}
+	var all []*gguf.File
+	for _, w := range files {
+		header, err := p.header(ctx, w)
+		if err != nil {
+			return nil, fmt.Errorf("headers of model %s: %w", e.Name, err)
+		}
+		all = append(all, header)
+	}
+	return all, nil
+}
+
+// ErrNoHeaders says that a model's header cannot be read before it is pulled.
+var ErrNoHeaders = errors.New("its source cannot be read in part")
 
 func (p *puller) judgeHeader(header *gguf.File) error {
 	if want := p.e.Architecture; want != "" {
