@@ -189,6 +189,9 @@ func TestGemmaOverHTTP(t *testing.T) {
 	if len(c.Choices) != 1 || c.Choices[0].Message.Content != streamed {
 		t.Errorf("streamed %q, at once %+v", streamed, c)
 	}
+	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "ChatML") {
+		t.Errorf("the answer's warnings: %q", c.Warnings)
+	}
 	if !strings.ContainsFunc(streamed, func(r rune) bool { return unicode.Is(unicode.Hangul, r) }) {
 		t.Errorf("no Korean in %q", streamed)
 	}

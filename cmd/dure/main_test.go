@@ -153,6 +153,7 @@ type completion struct {
 		Message, Type, Param string
 		Code                 string
 	}
+	Warnings []string
 }
 
 func decode(t *testing.T, resp *http.Response) completion {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -22,6 +21,7 @@ import (
 
 	"dure/inference"
 	"dure/inference/catalog"
+	"dure/inference/device"
 	"dure/inference/engine"
 	"dure/inference/library"
 	"dure/inference/openai"
@@ -79,6 +79,7 @@ func (o *hostOptions) register(cmd *cobra.Command) {
 	f.IntVar(&o.queue, "queue", 0, "requests that may wait; 0 = 64")
 	f.IntVar(&o.threads, "threads", 0, "compute threads on the CPU; 0 = one for each physical core")
 	f.StringVar(&o.flash, "flash-attention", string(engine.FlashAuto), "auto, on or off")
+	f.StringVar(&o.kv, "kv", "f16", "types of keys and values: f16, q8_0, q4_0, a pair like q8_0/q4_0, or auto for the largest that fits")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 }
 
@@ -90,6 +91,9 @@ func (o *hostOptions) validate() error {
 		if n.value < 0 {
 			return fmt.Errorf("--%s %d: must not be negative", n.flag, n.value)
 		}
+	}
+	if _, err := parseCache(o.kv); err != nil {
+		return fmt.Errorf("--kv: %w", err)
 	}
 	return checkLevel(o.logLevel)
 }
@@ -144,19 +148,19 @@ func listen(addr string) (net.Listener, error) {
 // running ones get shutdownGrace, then the models are unloaded.
 func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog.Entry, opt serveOptions, out io.Writer) error {
 	closing := make(chan struct{})
+	reader := device.NewReader(libraryDirs())
+	defer reader.Close()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), modelCollector{h})
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		modelCollector{h}, deviceCollector{h, reader})
+	go h.watchDevices(ctx)
 	busy := &inFlight{Handler: openai.New(openai.Options{
 		Models: listed{h, entry.Name}, Log: h.log, Registry: registry,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		Version: "dure-" + buildVersion() + "+llama.cpp-" + library.LlamaVersion,
 		Hosts:   opt.hosts, Origins: opt.origins, APIKeys: apiKeys(), Closing: closing,
 	})}
-	srv := &http.Server{
-		Handler:           busy,
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelWarn),
-	}
+	srv := openai.NewServer(busy, h.log)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(listener) }()
 	if err := h.preload(ctx, entry, listener.Addr(), out); err != nil {

@@ -37,7 +37,6 @@ type whole struct {
 	x        *exchange
 	shape    shape
 	logprobs bool
-	warnings []string
 	choices  []*choice
 }
 
@@ -64,7 +63,7 @@ func (a *whole) push(bool) error { return nil }
 func (a *whole) begun() bool { return true }
 
 func (a *whole) done(u *usage) error {
-	body := completion{head: a.x.newHead(a.shape, false), Usage: u, Warnings: a.warnings}
+	body := completion{head: a.x.newHead(a.shape, false), Usage: u, Warnings: a.x.warnings}
 	body.Choices = make([]any, len(a.choices))
 	for _, c := range a.choices {
 		body.Choices[c.index] = a.shape.whole(c)

@@ -15,6 +15,33 @@ import (
 	"dure/inference"
 )
 
+// linger is how long a client that gets its answer early may go on sending.
+const linger = 2 * time.Second
+
+// expectBody gives the client its time for the body, if there is one. It comes
+// before all else: whatever becomes of the request, net/http reads what is left
+// of the body afterwards, and waits for it for ever otherwise.
+func (x *exchange) expectBody(r *http.Request) error {
+	if r.ContentLength == 0 {
+		return nil // net/http reads in the background; a deadline would end the request
+	}
+	x.unread = true
+	return deadlineError("read", x.control.SetReadDeadline(x.start.Add(readTimeout)))
+}
+
+// hangUp ends the connection with an answer that comes before all of the body
+// was read. Otherwise net/http would read on before it sends anything, to keep
+// the connection for another request. It still reads on after that, so that a
+// client that is sending does not lose the answer, but not for long.
+func (x *exchange) hangUp() {
+	if x.unread {
+		x.Header().Set("Connection", "close")
+		// A connection that takes no deadline any more is closed, which the
+		// write that follows will tell.
+		_ = x.control.SetReadDeadline(time.Now().Add(linger))
+	}
+}
+
 // readBody reads the JSON body of a request within the route's limits of size
 // and time.
 func readBody(x *exchange, r *http.Request) ([]byte, error) {
@@ -25,14 +52,14 @@ func readBody(x *exchange, r *http.Request) ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
-	if err := deadlineError("read", x.control.SetReadDeadline(time.Now().Add(readTimeout))); err != nil {
-		return nil, err
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(x.ResponseWriter, r.Body, limit))
+	body, err := x.readAll(http.MaxBytesReader(x.ResponseWriter, r.Body, limit), r.ContentLength)
+	var full *failure
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
 		return nil, tooLarge(limit)
+	case errors.As(err, &full):
+		return nil, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, refusal(http.StatusRequestTimeout, "request_timeout",
 			"the body did not arrive within %s", readTimeout)
@@ -43,6 +70,7 @@ func readBody(x *exchange, r *http.Request) ([]byte, error) {
 	case err != nil:
 		return nil, invalid("the body cannot be read: %s", err)
 	}
+	x.unread = false
 	// From here on net/http reads in the background, to notice that the client
 	// closes. That read must not time out.
 	return body, deadlineError("read", x.control.SetReadDeadline(time.Time{}))
@@ -66,7 +94,7 @@ func checkHeaders(r *http.Request) error {
 
 func tooLarge(limit int64) error {
 	return refusal(http.StatusRequestEntityTooLarge, "request_too_large",
-		"the body is larger than %d bytes", limit)
+		"the body is larger than %d bytes, the most that is read; send less text, or fewer prompts, in one request", limit)
 }
 
 // checkJSON makes sure that body is one JSON value in valid UTF-8, and says

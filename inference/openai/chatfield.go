@@ -8,7 +8,7 @@ var unless = only[request]
 
 // chatFields is every member of a chat request that is known. What OpenAI's API
 // has and this surface does not is listed with the values that ask for nothing.
-var chatFields = withShared(fields[request]{
+var chatFields = joined(sharedFields, fields[request]{
 	"messages":              (*decoder).setMessages,
 	"max_completion_tokens": limit(func(r *request, n int) { r.maxCompletion = &n }),
 	"logprobs":              boolean(func(r *request, b bool) { r.logprobs = b }),

@@ -116,12 +116,12 @@ func TestChoiceRefused(t *testing.T) {
 
 // Once a stream has begun, the refusal of a later choice is an event.
 func TestLaterChoiceRefused(t *testing.T) {
-	full := &inference.Error{Code: inference.CodeQueueFull, Message: "full"}
+	lost := &inference.Error{Code: inference.CodeRunnerLost, Message: "died"}
 	read := make(chan struct{})
 	w := newWorld(t, func(ctx context.Context, req *inference.Request) iter.Seq2[inference.Event, error] {
 		if req.Params.Seed == 2 {
 			<-read
-			return script(full)(nil, nil)
+			return script(lost)(nil, nil)
 		}
 		return script(nil, started(), says("x"), done())(nil, nil)
 	})
@@ -145,7 +145,7 @@ func TestLaterChoiceRefused(t *testing.T) {
 	if res.StatusCode != 200 || all[len(all)-1] == "[DONE]" {
 		t.Fatalf("%d %q", res.StatusCode, all)
 	}
-	wantErrorObject(t, all[len(all)-1], kindLimit, "queue_full", "", "full")
+	wantErrorObject(t, all[len(all)-1], kindServer, "runner_lost", "", "died")
 }
 
 // One choice that fails ends the others, whatever the failure is.

@@ -69,7 +69,8 @@ func TestPromptsTimesChoices(t *testing.T) {
 		prompt string
 		want   []string
 	}{
-		{`["a","b"]`, []string{"a[]5", "a[]6", "b[]5", "b[]6"}},
+		{`["a","b"]`, []string{"[256 97]5", "[256 97]6", "[256 98]5", "[256 98]6"}},
+		{`["a"]`, []string{"a[]5", "a[]6"}},
 		{`"a"`, []string{"a[]5", "a[]6"}},
 		{`[1,2]`, []string{"[1 2]5", "[1 2]6"}},
 		{`[[72,105],[256]]`, []string{"[72 105]5", "[72 105]6", "[256]5", "[256]6"}},
@@ -102,7 +103,7 @@ func TestEcho(t *testing.T) {
 			t.Errorf("%s, streamed: %s", prompt, diff)
 		}
 	}
-	w.complete(`{"prompt":[300],"echo":true}`).wantError(t, 400, kindInvalid, "invalid_request", "tokens", "no token 300")
+	w.complete(`{"prompt":[300],"echo":true}`).wantError(t, 400, kindInvalid, "invalid_request", "prompt[0]", "token 300")
 	w.models.remote = true
 	w.complete(`{"prompt":[72],"echo":true}`).wantError(t, 400, kindInvalid, "unsupported_parameter", "echo", "runs elsewhere")
 	if got := w.complete(`{"prompt":"a","echo":true}`); got.status != 200 {
@@ -123,36 +124,5 @@ func TestTextCompletionLength(t *testing.T) {
 	w.chat(`{"model":"org/large","messages":[{"role":"user","content":"hi"}]}`)
 	if diff := cmp.Diff([]int{64, 16, 0, 3, 0}, asked); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// An error says which prompt it is about.
-func TestPromptAtFault(t *testing.T) {
-	long := inference.Errorf(inference.CodeContextExceeded, "too long")
-	named := inference.Errorf(inference.CodeInvalidRequest, "bad token")
-	named.Param = "prompt[3]"
-	full := inference.Errorf(inference.CodeQueueFull, "full")
-	for _, tt := range []struct {
-		err            error
-		status         int
-		code, param    string
-		message, alone string
-	}{
-		{long, 400, "context_length_exceeded", "prompt[1]", "prompt[1]: too long", ""},
-		{fmt.Errorf("wrapped: %w", named), 400, "invalid_request", "prompt[3]", "prompt[1]: bad token", "prompt[3]"},
-		{full, 429, "queue_full", "", "full", ""},
-	} {
-		w := newWorld(t, func(_ context.Context, req *inference.Request) iter.Seq2[inference.Event, error] {
-			if req.Prompt.Text == "bad" {
-				return script(tt.err)(nil, nil)
-			}
-			return script(nil, started(), says("x"), done())(nil, nil)
-		})
-		kind := kindInvalid
-		if tt.status == 429 {
-			kind = kindLimit
-		}
-		w.complete(`{"prompt":["a","bad"]}`).wantError(t, tt.status, kind, tt.code, tt.param, tt.message)
-		w.complete(`{"prompt":["bad"],"n":2}`).wantError(t, tt.status, kind, tt.code, tt.alone)
 	}
 }

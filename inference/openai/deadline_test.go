@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -46,14 +47,14 @@ func (p *pipes) dial() net.Conn {
 }
 
 // newPipeWorld serves over pipes inside a synctest bubble, until stop.
-func newPipeWorld(t *testing.T, generate generateFunc) (w *world, dial func() net.Conn, stop func()) {
-	w = newHandler(t, generate)
+func newPipeWorld(t *testing.T, generate generateFunc, change ...func(*Options)) (w *world, dial func() net.Conn, stop func()) {
+	w = newHandler(t, generate, change...)
 	listener := &pipes{conns: make(chan net.Conn)}
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return listener.dial(), nil
 	}}
 	w.url, w.client = "http://localhost", &http.Client{Transport: transport}
-	server := &http.Server{Handler: w.handler}
+	server := NewServer(w.handler, slog.New(slog.DiscardHandler))
 	var wg sync.WaitGroup
 	wg.Go(func() { server.Serve(listener) })
 	return w, listener.dial, func() {

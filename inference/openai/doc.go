@@ -9,9 +9,17 @@
 // package inference. Only cmd/dure builds it.
 //
 // Invariants:
-//   - Nothing is ignored in silence. A field that is known but not implemented
-//     is refused by name unless its value asks for nothing; a field that is not
-//     known is accepted and named in the answer's "warnings".
+//   - Nothing is ignored in silence. A field that is known but not implemented,
+//     here or of a server that speaks the same API, is refused by name unless
+//     its value asks for nothing; a field that is not known is accepted and
+//     named in the answer's "warnings".
+//   - A refusal says what to do about it, and its "param" is the path of the
+//     field at fault in the body as the client sent it.
+//   - No answer waits for a body that it does not need: it is sent at once and
+//     the connection ends with it. No read from a client is without a deadline
+//     but the one that notices the end of a client that waits for its answer.
+//   - The bodies of all requests together hold at most Options.BodyBudget bytes;
+//     what would be more is refused with 503.
 //   - The HTTP status is decided before the first byte: a stream begins only
 //     after the model took the request, or after 10 seconds of waiting for that
 //     (a load, a full machine). A failure later on is an event with an "error"
@@ -30,9 +38,12 @@
 // prompt * n + k, and the k-th choice of a prompt draws with seed + k. As many
 // run at once as the model decodes at once (inference.Info.Sequences), so one
 // request does not fill the queue for others; the rest follows as places become
-// free. One failure cancels all of them and fails the request: with a status
-// while no byte is out, with an event after that. Usage counts a prompt once
-// and sums all else, times included.
+// free, and waits where others took them meanwhile. Several prompts are all
+// checked before the first of them is answered, where the model's tokens are at
+// hand (inference.Tokenizer): a text becomes tokens then, and only then. One
+// failure cancels all choices and fails the request: with a status while no byte
+// is out, with an event after that. Usage counts a prompt once and sums all
+// else, times included.
 //
 // # Goroutines
 //

@@ -55,6 +55,10 @@ func (d door) checkHost(r *http.Request) error {
 	if d.anyHost || isLoopback(name) || slices.Contains(d.hosts, name) || isLocalAddr(r, name) {
 		return nil
 	}
+	if r.Host == "" { // as HTTP/1.0 allows
+		return refusal(http.StatusForbidden, "host_not_allowed",
+			"the request has no Host header: send one that names this server, such as \"Host: localhost\"")
+	}
 	return refusal(http.StatusForbidden, "host_not_allowed",
 		"the Host header %q names another server; start this one with that host in its list of allowed hosts", clip(r.Host))
 }

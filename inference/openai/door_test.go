@@ -31,6 +31,18 @@ func TestHost(t *testing.T) {
 	}
 }
 
+// HTTP/1.0 knows requests without a Host.
+func TestNoHost(t *testing.T) {
+	w := newWorld(t, nil)
+	got := halfClosed(t, w.url, "GET /v1/models HTTP/1.0\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.0 403 ") || !strings.Contains(got, "no Host header: send one") || strings.Contains(got, "another server") {
+		t.Error(got)
+	}
+	if got := halfClosed(t, w.url, "GET /v1/models HTTP/1.0\r\nHost: localhost\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.0 200 ") {
+		t.Error(got)
+	}
+}
+
 // The address that a connection came in on is a Host that names this server.
 func TestHostIsLocalAddress(t *testing.T) {
 	for local, want := range map[string]bool{

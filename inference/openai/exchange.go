@@ -32,8 +32,12 @@ type exchange struct {
 	stream  *stream    // set once a stream of events began
 	gen     generation // of the routes that generate
 	failure *failure   // what was sent or would have been
-	gone    bool       // the client left or was dropped
-	cut     bool       // the connection has to be closed
+	// warnings go into the answer.
+	warnings []string
+	gone     bool  // the client left or was dropped
+	cut      bool  // the connection has to be closed
+	unread   bool  // some of the body was not read yet
+	held     int64 // bytes of the budget for bodies
 }
 
 func newExchange(h *handler, w http.ResponseWriter, r *http.Request) *exchange {
@@ -73,13 +77,14 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 {
 		x.status = status
+		x.hangUp()
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
 
 func (x *exchange) Write(p []byte) (int, error) {
 	if x.status == 0 {
-		x.status = http.StatusOK
+		x.WriteHeader(http.StatusOK)
 	}
 	return x.ResponseWriter.Write(p)
 }

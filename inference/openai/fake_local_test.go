@@ -8,11 +8,18 @@ import (
 
 // fakeLocal is a model whose tokens are bytes, from 0 to 255, and 256, which is
 // special and spelled "<s>".
-type fakeLocal struct{ inference.Model }
+type fakeLocal struct {
+	inference.Model
+	bare bool
+	err  error
+}
 
-func (fakeLocal) Tokenize(_ context.Context, text string, special bool) ([]int32, error) {
+func (f fakeLocal) Tokenize(_ context.Context, text string, special bool) ([]int32, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
 	var ids []int32
-	if special {
+	if special && !f.bare {
 		ids = append(ids, 256)
 	}
 	for _, b := range []byte(text) {

@@ -32,6 +32,8 @@ type fakeModels struct {
 	generate generateFunc
 	info     inference.Info
 	remote   bool                                         // no tokenizer
+	bare     bool                                         // the tokenizer adds nothing
+	tokenize error                                        // of the tokenizer
 	open     func(ctx context.Context, name string) error // may be nil
 	opened   atomic.Int64
 	released atomic.Int64
@@ -48,7 +50,7 @@ func (f *fakeModels) Open(ctx context.Context, name string) (inference.Model, fu
 	f.opened.Add(1)
 	var model inference.Model = fakeModel{f.generate, f.info}
 	if !f.remote {
-		model = fakeLocal{model}
+		model = fakeLocal{model, f.bare, f.tokenize}
 	}
 	return model, func() { f.released.Add(1) }, nil
 }
@@ -123,6 +125,7 @@ func newHandler(t *testing.T, generate generateFunc, change ...func(*Options)) *
 				{Name: "org/large", OwnedBy: "dure", Params: inference.DefaultParams()},
 			},
 			generate: generate,
+			info:     inference.Info{Vocabulary: 257},
 		},
 		log:  &lockedBuffer{},
 		over: make(chan struct{}, 1000),

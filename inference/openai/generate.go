@@ -1,8 +1,8 @@
 package openai
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -81,7 +81,7 @@ func (h *handler) complete(x *exchange, r *http.Request, decode func([]byte) (*r
 	}
 	x.gen.phase, x.gen.stream = phaseLoad, req.stream
 	if !req.stream {
-		return h.generate(r.Context(), x, req, listing, &whole{x: x, shape: s, logprobs: req.logprobs, warnings: req.warnings})
+		return h.generate(r.Context(), x, req, listing, &whole{x: x, shape: s, logprobs: req.logprobs})
 	}
 	out := newStream(x, s, req)
 	return out.watch(r.Context(), func(ctx context.Context) error {
@@ -115,36 +115,44 @@ func (h *handler) generate(ctx context.Context, x *exchange, req *request, listi
 		return err
 	}
 	defer release()
+	x.warnings = req.warnings
+	if w := model.Info().ChatWarning; w != "" && req.messages != nil {
+		x.warnings = append(x.warnings, "messages: "+w)
+	}
+	prompts, err := req.settle(ctx, model)
+	if err != nil {
+		return advised(model, err)
+	}
 	echoes, err := req.echoes(ctx, listing.Name, model)
 	if err != nil {
 		return err
 	}
+	req.prompts = prompts
 	asks := req.requests(x.id, req.params(listing.Params))
-	return newRun(x, model, asks, echoes, req.n, out).generate(ctx)
+	return advised(model, newRun(x, model, req, asks, echoes, out).generate(ctx))
 }
 
-// echoes are the texts of the prompts, where the answer is to begin with them.
-func (r *request) echoes(ctx context.Context, name string, model inference.Model) ([]string, error) {
-	if !r.echo {
-		return nil, nil
+// advice is how the server's own limits are widened, by the error that meets
+// them. The flag is in the text.
+var advice = map[inference.Code]struct{ flag, text string }{
+	inference.CodeContextExceeded: {"--context", "shorten the prompt, or start the server with a larger --context"},
+	inference.CodeQueueFull:       {"--queue", "to let more requests wait, start the server with a larger --queue"},
+}
+
+// advised adds to the error of a model that runs here what to do about it. The
+// model knows its limits but not where they come from.
+func advised(model inference.Model, err error) error {
+	var e *inference.Error
+	if _, local := model.(inference.Tokenizer); !local || !errors.As(err, &e) {
+		return err
 	}
-	texts := make([]string, len(r.prompts))
-	for i, p := range r.prompts {
-		if p.Tokens == nil {
-			texts[i] = p.Text
-			continue
-		}
-		tokenizer, ok := model.(inference.Tokenizer)
-		if !ok {
-			return nil, noTokenizer(name, "echo", "send the prompt as text, or leave echo out")
-		}
-		pieces, err := tokenizer.Detokenize(ctx, p.Tokens)
-		if err != nil {
-			return nil, fmt.Errorf("detokenize prompt %d: %w", i, err)
-		}
-		texts[i] = strings.ToValidUTF8(string(bytes.Join(pieces, nil)), "\ufffd")
+	a, ok := advice[e.Code]
+	if !ok || strings.Contains(e.Message, a.flag) {
+		return err
 	}
-	return texts, nil
+	more := *e
+	more.Message = e.Error() + "; " + a.text
+	return &more
 }
 
 func noTokenizer(name, param, fix string) error {

@@ -78,7 +78,7 @@ func (d *decoder) role(t token) (string, error) {
 		return role, nil
 	}
 	if given == "tool" || given == "function" {
-		return "", d.unsupported("messages of the role %q are not supported", given)
+		return "", d.unsupported("messages of the role %q are not supported; send their text in a message of the role user", given)
 	}
 	return "", d.invalid("must be system, developer, user or assistant, not %q", clip(given))
 }

@@ -20,6 +20,7 @@ type metrics struct {
 	completion *prometheus.CounterVec   // model
 	cancelled  *prometheus.CounterVec   // phase
 	slow       prometheus.Counter
+	crowded    prometheus.Counter
 }
 
 // statusGone stands in metrics and logs for an answer that its client did not
@@ -32,7 +33,7 @@ var (
 	gapBuckets      = []float64{.001, .0025, .005, .01, .02, .04, .08, .15, .3, .6, 1.2, 2.5, 5, 10}
 )
 
-func newMetrics(registry prometheus.Registerer) *metrics {
+func newMetrics(registry prometheus.Registerer, bodies *budget) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
@@ -58,13 +59,18 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			"Generations whose client left: load = while the model was opened, prompt = queued or reading the prompt, decode = after the first text.", "phase"),
 		slow: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "dure_http_slow_clients_total", Help: "Clients dropped because they did not read their answer in time."}),
+		crowded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "dure_http_bodies_refused_total", Help: "Bodies refused because those of other requests took all the room."}),
 	}
+	held := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "dure_http_body_bytes", Help: "Bytes of the bodies of the requests being answered."},
+		func() float64 { return float64(bodies.held.Load()) })
 	for _, p := range []phase{phaseLoad, phasePrompt, phaseDecode} {
 		m.cancelled.WithLabelValues(string(p))
 	}
 	if registry != nil {
 		registry.MustRegister(m.requests, m.failures, m.inFlight, m.duration, m.firstToken, m.gap,
-			m.prompt, m.completion, m.cancelled, m.slow)
+			m.prompt, m.completion, m.cancelled, m.slow, m.crowded, held)
 	}
 	return m
 }

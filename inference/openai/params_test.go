@@ -1,6 +1,9 @@
 package openai
 
 import (
+	"context"
+	"fmt"
+	"iter"
 	"math"
 	"testing"
 
@@ -52,6 +55,28 @@ func TestDecodeParams(t *testing.T) {
 			if diff := cmp.Diff(want, r.params(base)); diff != "" {
 				t.Errorf("%s: %s", body, diff)
 			}
+		}
+	}
+}
+
+// A seed is told as it was sent, and so can be sent again.
+func TestSeedIsToldAsSent(t *testing.T) {
+	var used []uint64
+	w := newWorld(t, func(_ context.Context, req *inference.Request) iter.Seq2[inference.Event, error] {
+		used = append(used, req.Params.Seed)
+		return script(nil, started(), done())(nil, nil)
+	})
+	w.models.info.Sequences = 1
+	for _, seed := range []int64{0, 1, -1, -2, math.MinInt64, math.MaxInt64} {
+		used = nil
+		body := fmt.Sprintf(`{"n":2,"seed":%d,"prompt":"a"}`, seed)
+		for _, got := range []answered{w.answer(t, "/v1/completions", body), w.streamed(t, "/v1/completions", body)} {
+			if got.Usage.Dure.Seed != seed {
+				t.Errorf("%d is told as %d", seed, got.Usage.Dure.Seed)
+			}
+		}
+		if s := uint64(seed); fmt.Sprint(used) != fmt.Sprint([]uint64{s, s + 1, s, s + 1}) {
+			t.Errorf("%d: used %d", seed, used)
 		}
 	}
 }

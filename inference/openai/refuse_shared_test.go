@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dure/inference"
+	"dure/inference/sample"
 )
 
 // refusedShared are members that both routes refuse.
@@ -39,7 +40,8 @@ func refusedShared() []refusedBody {
 		{`"dry_sequence_breakers":"x"`, bad, "dry_sequence_breakers", "expected a list of strings, got a string"},
 		{`"dry_sequence_breakers":[]`, bad, "dry_sequence_breakers", "at least one string"},
 		{`"dry_sequence_breakers":["a",5]`, bad, "dry_sequence_breakers[1]", "expected a string"},
-		{`"dry_sequence_breakers":[""]`, bad, "dry_sequence_breakers[0]", "1 to 64 bytes"},
+		{`"dry_sequence_breakers":[""]`, bad, "dry_sequence_breakers[0]", "1 to 40 bytes"},
+		{`"dry_sequence_breakers":["` + strings.Repeat("x", sample.MaxBreakerBytes+1) + `"]`, bad, "dry_sequence_breakers[0]", "1 to 40 bytes here, not 41"},
 		{`"dry_sequence_breakers":["\u0000"]`, bad, "dry_sequence_breakers[0]", "NUL"},
 		{`"dry_sequence_breakers":["\udc00"]`, bad, "dry_sequence_breakers[0]", "surrogate"},
 		{`"dry_sequence_breakers":[` + strings.Repeat(`"x",`, 32) + `"x"]`, bad, "dry_sequence_breakers[32]", "at most 32"},

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"maps"
 	"math"
 
 	"dure/inference"
@@ -15,7 +14,7 @@ const (
 	maxStopBytes    = 1024
 	maxBiases       = 1024
 	maxBreakers     = 32
-	maxBreakerBytes = 64
+	maxBreakerBytes = 40 // as the sampler has it
 	// maxChoices is how many answers one request may ask for, over all of its
 	// prompts.
 	maxChoices = 128
@@ -26,6 +25,7 @@ type request struct {
 	model    string
 	messages []inference.Message // of a chat
 	prompts  []inference.Prompt  // of a text completion
+	listed   bool                // the prompts stand in a list of prompts
 	echo     bool
 	n        int // choices for each prompt
 	bestOf   int
@@ -47,7 +47,7 @@ type request struct {
 func (r *request) change(f func(*inference.Params)) { r.changes = append(r.changes, f) }
 
 // sharedFields are those that both routes have.
-var sharedFields = fields[request]{
+var sharedFields = joined(refusedFields[request](), fields[request]{
 	"model":          text(func(r *request, s string) { r.model = s }),
 	"n":              integer(1, maxChoices, func(r *request, i int64) { r.n = int(i) }),
 	"stream":         boolean(func(r *request, b bool) { r.stream = b }),
@@ -90,14 +90,7 @@ var sharedFields = fields[request]{
 
 	// A label: nothing has to happen for it to be honoured.
 	"user": text(func(*request, string) {}),
-}
-
-// withShared returns the shared fields and more.
-func withShared(more fields[request]) fields[request] {
-	all := maps.Clone(sharedFields)
-	maps.Copy(all, more)
-	return all
-}
+})
 
 // decodeRequest decodes a body of either route; check looks at what is peculiar
 // to one of them.

@@ -22,11 +22,10 @@ var errNoEnd = errors.New("the model's events ended without a last one")
 type run struct {
 	x       *exchange
 	model   inference.Model
+	req     *request
 	asks    []*inference.Request // one for each choice
 	choices []*choice
-	perText int // choices for each prompt
 	out     answer
-	seed    uint64
 
 	width   int // choices that run at once
 	started int
@@ -35,9 +34,9 @@ type run struct {
 
 // newRun prepares a run. As many choices run at once as the model decodes at
 // once: more would only take places in its queue from others, who may then have
-// to be refused. A choice that finds the queue full fails the request.
-func newRun(x *exchange, model inference.Model, asks []*inference.Request, echoes []string, perText int, out answer) *run {
-	g := &run{x: x, model: model, asks: asks, perText: perText, out: out, seed: asks[0].Params.Seed}
+// to be refused.
+func newRun(x *exchange, model inference.Model, req *request, asks []*inference.Request, echoes []string, out answer) *run {
+	g := &run{x: x, model: model, req: req, asks: asks, out: out}
 	if g.width = model.Info().Sequences; g.width <= 0 {
 		g.width = defaultWidth
 	}
@@ -45,7 +44,7 @@ func newRun(x *exchange, model inference.Model, asks []*inference.Request, echoe
 	for i := range asks {
 		c := &choice{index: i}
 		if echoes != nil {
-			c.echo = echoes[i/perText]
+			c.echo = echoes[i/req.n]
 		}
 		g.choices = append(g.choices, c)
 	}
@@ -66,7 +65,7 @@ func (g *run) generate(ctx context.Context) error {
 			err = g.pass(g.choices[0], ev, ev.More)
 		}
 		if err != nil {
-			return err
+			return g.req.blame(0, err)
 		}
 	}
 	if g.ended == 0 {
@@ -110,7 +109,7 @@ func (g *run) many(ctx context.Context) error {
 				err = g.pass(g.choices[d.choice], d.event, d.event.More || len(deliveries) > 0)
 			}
 			if err != nil {
-				return g.blame(d.choice, err)
+				return g.req.blame(d.choice/g.req.n, err)
 			}
 		case <-ctx.Done():
 			return ctx.Err()
@@ -135,7 +134,7 @@ func (g *run) feed(ctx context.Context, i int, deliveries chan<- delivery) (whol
 			send(inference.Event{}, fmt.Errorf("panic: %v\n%s", crash, debug.Stack()))
 		}
 	}()
-	for ev, err := range g.model.Generate(ctx, g.asks[i]) {
+	for ev, err := range g.events(ctx, i) {
 		if !send(ev, err) {
 			return false
 		}
@@ -146,22 +145,6 @@ func (g *run) feed(ctx context.Context, i int, deliveries chan<- delivery) (whol
 	return send(inference.Event{}, errNoEnd)
 }
 
-// blame names the prompt at fault where there are several.
-func (g *run) blame(i int, err error) error {
-	var e *inference.Error
-	if len(g.asks) == g.perText || !errors.As(err, &e) ||
-		e.Code != inference.CodeInvalidRequest && e.Code != inference.CodeContextExceeded {
-		return err
-	}
-	named := *e
-	prompt := fmt.Sprintf("prompt[%d]", i/g.perText)
-	named.Message = prompt + ": " + e.Error()
-	if named.Param == "" || named.Param == "prompt" {
-		named.Param = prompt
-	}
-	return &named
-}
-
 // pass hands one event on. more tells that another one is at hand.
 func (g *run) pass(c *choice, ev inference.Event, more bool) error {
 	if first := ev.Kind == inference.EventStarted; first == c.started || c.finish != "" {
@@ -169,7 +152,7 @@ func (g *run) pass(c *choice, ev inference.Event, more bool) error {
 	}
 	if ev.Usage != nil {
 		c.usage = *ev.Usage
-		g.x.gen.usage = total(g.choices, g.perText)
+		g.x.gen.usage = total(g.choices, g.req.n)
 	}
 	var err error
 	switch ev.Kind {
@@ -215,7 +198,7 @@ func (g *run) end(c *choice, finish inference.FinishReason, more bool) error {
 		return g.push(more)
 	}
 	g.x.gen.finish = reasons(g.choices)
-	return g.out.done(wireUsage(g.x.gen.usage, g.seed))
+	return g.out.done(wireUsage(g.x.gen.usage, g.asks[0].Params.Seed))
 }
 
 // clockText notes when a piece of text of a choice came.

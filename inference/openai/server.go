@@ -58,6 +58,9 @@ type Options struct {
 	// APIKeys, when there are any, are required as "Authorization: Bearer KEY"
 	// on every route that is not open.
 	APIKeys []string
+	// BodyBudget is the most bytes of request bodies held at once, over all
+	// requests; 0 means 256 MiB. A body that does not fit is refused.
+	BodyBudget int64
 	// Closing is closed when the server stops taking requests: /health turns
 	// 503 and new generations are refused. Nil means never.
 	Closing <-chan struct{}
@@ -67,13 +70,18 @@ type Options struct {
 // before it counts as stuck and its generation is cancelled.
 const WriteTimeout = 30 * time.Second
 
-// readTimeout is how long a client may take to send its body.
-const readTimeout = 60 * time.Second
+// readTimeout is how long a client may take to send its body, headerTimeout how
+// long to send what comes before it.
+const (
+	readTimeout   = 60 * time.Second
+	headerTimeout = 10 * time.Second
+)
 
 type handler struct {
 	models      Models
 	log         *slog.Logger
 	metrics     *metrics
+	bodies      *budget
 	metricsPage http.Handler
 	version     string
 	door        door
@@ -84,13 +92,17 @@ type handler struct {
 // New returns the handler for all routes of [Routes]. It panics when Registry
 // already holds its metrics, which is a mistake in wiring.
 //
-// The http.Server around it should set ReadHeaderTimeout and IdleTimeout and
-// leave WriteTimeout at 0: deadlines for bodies and answers are set here.
+// It is to be served by [NewServer].
 func New(o Options) http.Handler {
+	bodies := &budget{most: o.BodyBudget}
+	if bodies.most == 0 {
+		bodies.most = defaultBodyBudget
+	}
 	h := &handler{
 		models:      o.Models,
 		log:         o.Log,
-		metrics:     newMetrics(o.Registry),
+		metrics:     newMetrics(o.Registry, bodies),
+		bodies:      bodies,
 		metricsPage: o.Metrics,
 		version:     o.Version,
 		door:        newDoor(o.Hosts, o.Origins),
@@ -105,16 +117,37 @@ func New(o Options) http.Handler {
 	return h
 }
 
+// NewServer returns the http.Server for a handler of [New], which may be
+// wrapped. The handler sets its deadlines for bodies and answers itself; what is
+// set here is for the time around it.
+func NewServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: headerTimeout,
+		// For what net/http answers without the handler, which moves this
+		// deadline first of all.
+		ReadTimeout: headerTimeout,
+		IdleTimeout: 2 * time.Minute,
+		// net/http's own answer to "OPTIONS *" reads a body before it comes.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}
+
 // ServeHTTP runs one request: checks at the door, route, handler, then the
 // error answer, the metrics and the log line.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := newExchange(h, w, r)
 	h.metrics.inFlight.Inc()
 	defer h.metrics.inFlight.Dec()
+	defer x.release()
 	defer x.finish(r)
 	x.Header().Set("X-Request-Id", x.id)
 	x.Header().Set("X-Content-Type-Options", "nosniff")
 	err := x.arm(x.start)
+	if err == nil {
+		err = x.expectBody(r)
+	}
 	if err == nil {
 		err = h.serve(x, r)
 	}

@@ -18,12 +18,11 @@ const maxHeld = 16 << 10
 // Two goroutines may write to the client: that of the request, and that of the
 // alarm that breaks a long silence. The lock is held around every write.
 type stream struct {
-	x        *exchange
-	shape    shape
-	base     head
-	usage    bool // the client asked for it
-	warnings []string
-	buf      []byte // whole events that were not sent yet; never the alarm's
+	x     *exchange
+	shape shape
+	base  head
+	usage bool   // the client asked for it
+	buf   []byte // whole events that were not sent yet; never the alarm's
 
 	mu     sync.Mutex
 	sent   time.Time // when something was sent last
@@ -33,7 +32,7 @@ type stream struct {
 }
 
 func newStream(x *exchange, s shape, req *request) *stream {
-	return &stream{x: x, shape: s, base: x.newHead(s, true), usage: req.includeUsage, warnings: req.warnings}
+	return &stream{x: x, shape: s, base: x.newHead(s, true), usage: req.includeUsage}
 }
 
 // mark stands for the text when an event is cut into what comes before and
@@ -73,7 +72,7 @@ func (s *stream) text(c *choice, text string, tokens []inference.TokenLogprob) (
 func (s *stream) end(c *choice, final bool) (err error) {
 	last := s.chunk(s.shape.last(c))
 	if final {
-		last.Warnings = s.warnings
+		last.Warnings = s.x.warnings
 	}
 	s.buf, err = s.event(s.buf, last)
 	return err

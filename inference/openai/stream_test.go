@@ -71,7 +71,7 @@ func newTestRun(s shape, usage bool, model string) (*run, *stream, *discard) {
 	x := newExchange(New(Options{Version: "v1 \"x\""}).(*handler), to, r)
 	x.gen.model = model
 	out := newStream(x, s, &request{includeUsage: usage})
-	return newRun(x, fakeModel{}, []*inference.Request{{}}, nil, 1, out), out, to
+	return newRun(x, fakeModel{}, &request{n: 1}, []*inference.Request{{}}, nil, out), out, to
 }
 
 // The text event that is put together by hand is the one encoding/json makes.

@@ -3,7 +3,7 @@ package openai
 import "dure/inference"
 
 // textFields is every member of a text completion that is known.
-var textFields = withShared(fields[request]{
+var textFields = joined(sharedFields, fields[request]{
 	"prompt":  (*decoder).setPrompt,
 	"echo":    boolean(func(r *request, b bool) { r.echo = b }),
 	"best_of": integer(1, maxChoices, func(r *request, i int64) { r.bestOf = int(i) }),
@@ -55,6 +55,7 @@ func (d *decoder) setPromptList(r *request, t token) error {
 		r.prompts = []inference.Prompt{{Tokens: ids}}
 		return err
 	}
+	r.listed = true
 	err := d.list(t, func(t token) error {
 		if len(r.prompts) == maxChoices {
 			return d.invalid("at most %d prompts are allowed", maxChoices)

@@ -163,7 +163,7 @@ type renderRequest struct {
 	closed   bool
 }
 
-var renderFields = fields[renderRequest]{
+var renderFields = joined(refusedFields[renderRequest](), fields[renderRequest]{
 	"model": text(func(r *renderRequest, s string) { r.model = s }),
 	"messages": func(d *decoder, r *renderRequest, t token) (err error) {
 		r.messages, err = d.messages(t)
@@ -171,8 +171,7 @@ var renderFields = fields[renderRequest]{
 	},
 	"add_generation_prompt": boolean(func(r *renderRequest, b bool) { r.closed = !b }),
 	"tools":                 only[renderRequest]("[]", (*decoder).isEmpty),
-	"chat_template_kwargs":  only[renderRequest]("{}", (*decoder).isEmpty),
-}
+})
 
 func (d *decoder) checkRender(r *renderRequest) error {
 	if r.messages == nil {
@@ -197,6 +196,9 @@ func (h *handler) applyTemplate(x *exchange, r *http.Request) error {
 		prompt, err := t.Render(ctx, req.messages, !req.closed)
 		if err != nil {
 			return fmt.Errorf("render messages: %w", err)
+		}
+		if m, ok := t.(inference.Model); ok && m.Info().ChatWarning != "" {
+			warnings = append(warnings, "messages: "+m.Info().ChatWarning)
 		}
 		return x.json(http.StatusOK, promptBody{prompt, warnings})
 	})

@@ -108,12 +108,13 @@ type promptDetails struct {
 }
 
 // usageDure tells where the time of a request went, in milliseconds, summed over
-// its choices, and the seed that was used for the first choice.
+// its choices, and the seed that was used for the first choice, in the range in
+// which a request may send one.
 type usageDure struct {
 	QueueMS   float64 `json:"queue_ms"`
 	PrefillMS float64 `json:"prefill_ms"`
 	DecodeMS  float64 `json:"decode_ms"`
-	Seed      uint64  `json:"seed"`
+	Seed      int64   `json:"seed"`
 }
 
 func wireUsage(u inference.Usage, seed uint64) *usage {
@@ -122,6 +123,6 @@ func wireUsage(u inference.Usage, seed uint64) *usage {
 		Completion: u.CompletionTokens,
 		Total:      u.PromptTokens + u.CompletionTokens,
 		Details:    promptDetails{Cached: u.CachedTokens},
-		Dure:       usageDure{QueueMS: u.QueueMS, PrefillMS: u.PrefillMS, DecodeMS: u.DecodeMS, Seed: seed},
+		Dure:       usageDure{QueueMS: u.QueueMS, PrefillMS: u.PrefillMS, DecodeMS: u.DecodeMS, Seed: int64(seed)},
 	}
 }
