@@ -75,23 +75,35 @@ func TestCacheTypes(t *testing.T) {
 // engine allocates recurrent state even then, so a probe has its own process.
 const probeVariable = "DURE_ENGINE_PROBE"
 
-// TestProbeChild is the child of TestProbe, not a test by itself.
-func TestProbeChild(t *testing.T) {
-	job := os.Getenv(probeVariable)
-	if job == "" {
-		t.Skip("runs as a child of TestProbe only")
+type probeJob struct {
+	Dir     string
+	Options engine.ProbeOptions
+}
+
+func TestMain(m *testing.M) {
+	if job := os.Getenv(probeVariable); job != "" {
+		if err := probeAsChild([]byte(job)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
-	var o engine.ProbeOptions
-	if err := json.Unmarshal([]byte(job), &o); err != nil {
-		t.Fatal(err)
+	os.Exit(m.Run())
+}
+
+func probeAsChild(text []byte) error {
+	var job probeJob
+	if err := json.Unmarshal(text, &job); err != nil {
+		return err
 	}
-	lib, err := engine.Open(enginetest.Dir(t), slog.New(slog.DiscardHandler))
+	lib, err := engine.Open(job.Dir, slog.New(slog.DiscardHandler))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	l, err := lib.Probe(o)
+	l, err := lib.Probe(job.Options)
 	out, _ := json.Marshal(map[string]any{"layout": l, "err": fmt.Sprint(err)})
 	fmt.Printf("probe %s\n", out)
+	return nil
 }
 
 type probed struct {
@@ -101,11 +113,11 @@ type probed struct {
 
 func probeInChild(t *testing.T, o engine.ProbeOptions) probed {
 	t.Helper()
-	job, err := json.Marshal(o)
+	job, err := json.Marshal(probeJob{enginetest.Dir(t), o})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProbeChild$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), probeVariable+"="+string(job), "GGML_NO_BACKTRACE=1")
 	out, err := cmd.CombinedOutput()
 	_, line, found := strings.Cut(string(out), "probe ")

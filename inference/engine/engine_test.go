@@ -413,7 +413,7 @@ func TestNeighboursDoNotChangeLogits(t *testing.T) {
 }
 
 func TestDecodeDoesNotAllocateWithContext(t *testing.T) {
-	_, c := open(t, nil)
+	_, c := open(t, func(o *engine.ContextOptions) { o.Sequences, o.Outputs = 1, 1 })
 	b := c.NewBatch()
 	defer b.Close()
 	pos := 0
@@ -430,11 +430,20 @@ func TestDecodeDoesNotAllocateWithContext(t *testing.T) {
 		}
 		pos++
 	}
-	early := testing.AllocsPerRun(20, step)
-	for pos < 200 {
+	// The least of several: what the rest of the process allocates meanwhile is
+	// counted too.
+	least := func() float64 {
+		n := testing.AllocsPerRun(20, step)
+		for range 4 {
+			n = min(n, testing.AllocsPerRun(20, step))
+		}
+		return n
+	}
+	early := least()
+	for pos < 600 {
 		step()
 	}
-	if late := testing.AllocsPerRun(20, step); late > early {
-		t.Errorf("a step allocates %.0f times at 200 tokens, %.0f at the start", late, early)
+	if late := least(); late > early {
+		t.Errorf("a step allocates %.0f times at 600 tokens, %.0f at the start", late, early)
 	}
 }
