@@ -384,8 +384,7 @@ func (s *benchServer) engineCPU(ctx context.Context) (time.Duration, int, error)
 	if len(models) != 1 {
 		return 0, 0, fmt.Errorf("%d models are loaded, expected one", len(models))
 	}
-	pid, err := strconv.Atoi(models[0].PID)
-	return time.Duration(models[0].EngineCPU * float64(time.Second)), pid, err
+	return time.Duration(models[0].EngineCPU * float64(time.Second)), models[0].PID, nil
 }
 
 func printRows(w io.Writer, rows []benchRow) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,8 +46,10 @@ func pipSources(ctx context.Context) string {
 			sources = append(sources, strings.TrimSpace(line))
 		}
 	}
-	if len(sources) == 0 {
-		return "pip's default index"
+	if !slices.ContainsFunc(sources, func(s string) bool {
+		return strings.Contains(s, "index-url") && !strings.Contains(s, "extra-index-url")
+	}) {
+		sources = append(sources, "pip's default index")
 	}
 	return strings.Join(sources, ", ")
 }

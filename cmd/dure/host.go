@@ -21,12 +21,13 @@ import (
 
 // hostOptions say how models are hosted on this machine.
 type hostOptions struct {
-	engine                    string // variant, "" = choose
-	context, sequences, queue int    // 0 = the catalogue's value, or derived
-	threads                   int    // 0 = one for each physical core
-	flash                     string
-	kv                        string // types of the KV cache, "auto" chooses
-	logLevel                  string
+	engine           string // variant, "" = choose
+	context          tokenCount
+	sequences, queue int // 0 = the catalogue's value, or derived; context too
+	threads          int // 0 = one for each physical core
+	flash            string
+	kv               string // types of the KV cache, "auto" chooses
+	logLevel         string
 }
 
 // host wires catalogue, engine and runners into a pool of models.
@@ -66,7 +67,7 @@ func newHost(ctx context.Context, opt hostOptions, stderr io.Writer, extra ...ca
 	if err != nil {
 		return nil, fmt.Errorf("%w\nno engine is ready: run `%s`, then try again (`dure doctor` tells more)", err, installCommand(wish(opt.engine)))
 	}
-	if h.measured, err = openMeasured(home, string(h.engine.Variant)+" "+h.engine.Version); err != nil {
+	if h.measured, err = openMeasured(home, h.engine.key()); err != nil {
 		h.log.Warn("plan", "error", err)
 	}
 	h.pool = pool.New(h.catalog.Names(), h.start, h.log)
@@ -157,7 +158,7 @@ func (h *host) llmConfig(e catalog.Entry) llm.Config {
 		Threads: h.threads(), Poll: defaultPoll, FlashAttention: engine.FlashAttention(h.opt.flash),
 	}
 	if h.opt.context > 0 {
-		cfg.Context = h.opt.context
+		cfg.Context = int(h.opt.context)
 	}
 	if h.opt.sequences > 0 {
 		cfg.Sequences = h.opt.sequences

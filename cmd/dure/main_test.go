@@ -203,9 +203,7 @@ func (s *server) runnerPID() int {
 	if err != nil || len(models) != 1 {
 		s.t.Fatalf("%v, %v", models, err)
 	}
-	var pid int
-	fmt.Sscan(models[0].PID, &pid)
-	return pid
+	return models[0].PID
 }
 
 // eventually waits for a condition that another process brings about.

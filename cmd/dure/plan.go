@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,7 +20,7 @@ import (
 type planOptions struct {
 	cards          []string
 	vram           []string
-	context        string
+	context        tokenCount
 	agents, active int
 	kv, pool       string
 	mtp, layers    int
@@ -48,7 +47,12 @@ configurations that do are named.`,
   dure plan qwen3.8-27b --card rtx-5090 --with haru-4b
   dure plan qwen3.8-27b --vram 24GiB --agents 16 --context 32k
   dure plan ./model.gguf --kv q8_0 --json`,
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return errors.New("name one model of the catalogue (`dure list`) or the path of a GGUF file, for example: dure plan qwen3.8-27b --card rtx-4090")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
@@ -76,7 +80,7 @@ func (o *planOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&o.cards, "card", nil, "plan for this card instead of this machine, repeatable: "+strings.Join(plan.Cards(), ", "))
 	f.StringArrayVar(&o.vram, "vram", nil, "plan for a card with this much memory, for example 24GiB; repeatable")
-	f.StringVar(&o.context, "context", "", "tokens an agent can hold, for example 64k; the most that fits if left out")
+	f.Var(&o.context, "context", "tokens an agent can hold, for example 64k; 0 = the most that fits")
 	f.IntVar(&o.agents, "agents", 0, "agents alive (1 if left out)")
 	f.IntVar(&o.active, "active", 0, "agents active at once, the others parked; as many as fit if left out")
 	f.StringVar(&o.kv, "kv", "auto", "types of keys and values: auto, f16, q8_0, q4_0, or a pair like q8_0/q4_0")
@@ -115,7 +119,7 @@ func (o *planOptions) input(ctx context.Context, args []string) (in plan.Input, 
 	if in.Model, notes, err = planModel(ctx, home, entry); err != nil {
 		return in, nil, err
 	}
-	if in.Devices, err = o.devices(ctx, home); err != nil {
+	if in.Devices, in.Measured, err = o.devices(ctx, home, in.Model); err != nil {
 		return in, nil, err
 	}
 	in.Wish, err = o.wish(home, in.Devices)
@@ -160,29 +164,39 @@ func remoteModel(ctx context.Context, home string, e catalog.Entry) (m plan.Mode
 	return m, []string{e.Name + " is not on this machine: its header was read where it is offered"}, err
 }
 
-// devices are the cards that were named, or what this machine's engine sees.
-func (o *planOptions) devices(ctx context.Context, home string) ([]plan.Device, error) {
+// devices are the cards that were named; or what this machine's engine sees, and
+// what it was seen to take for this model.
+func (o *planOptions) devices(ctx context.Context, home string, m plan.Model) ([]plan.Device, []plan.Measurement, error) {
 	var all []plan.Device
 	for i, name := range o.cards {
 		d, err := plan.Card(name, i)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		all = append(all, d)
 	}
 	for i, text := range o.vram {
-		n, err := diskBytes(text)
+		n, err := memoryBytes(text)
 		if err != nil {
-			return nil, fmt.Errorf("--vram: %w", err)
+			return nil, nil, fmt.Errorf("--vram: %w", err)
 		}
-		d := plan.Memory(uint64(n))
+		d := plan.Memory(n)
 		d.Name = fmt.Sprintf("GPU%d", len(o.cards)+i)
 		all = append(all, d)
 	}
 	if len(all) > 0 {
-		return all, nil
+		return all, nil, nil
 	}
-	return machineDevices(ctx, home)
+	started, err := machineEngine(ctx, home)
+	if err != nil {
+		return nil, nil, err
+	}
+	seen, err := openMeasured(home, started.key())
+	if err != nil {
+		newLogger(os.Stderr, "warn").Warn("plan", "error", err)
+	}
+	all, err = started.planDevices(ctx)
+	return all, seen.shapes(m), err
 }
 
 func (o *planOptions) wish(home string, devices []plan.Device) (plan.Wish, error) {
@@ -193,19 +207,20 @@ func (o *planOptions) wish(home string, devices []plan.Device) (plan.Wish, error
 	if w.Pool != plan.Split && w.Pool != plan.Unified {
 		return w, fmt.Errorf("--pool %q: must be split or unified", o.pool)
 	}
-	var err error
-	if w.Context, err = parseTokens(o.context); err != nil {
-		return w, fmt.Errorf("--context: %w", err)
+	w.Context = int(o.context)
+	if o.turns && len(o.with) == 0 {
+		return w, errors.New("--turns is about another model; name it with --with")
 	}
+	var err error
 	if w.Cache, err = parseCache(o.kv); err != nil {
 		return w, fmt.Errorf("--kv: %w", err)
 	}
 	if o.reserve != "" {
-		n, err := diskBytes(o.reserve)
+		n, err := memoryBytes(o.reserve)
 		if err != nil {
 			return w, fmt.Errorf("--reserve: %w", err)
 		}
-		w.Reserve = new(uint64(n))
+		w.Reserve = &n
 	}
 	w.Beside, err = o.beside(home, devices)
 	return w, err
@@ -245,22 +260,6 @@ func (o *planOptions) beside(home string, devices []plan.Device) ([]plan.Claim, 
 // compute buffers, the driver's context of its process.
 const companionRoom = 1 << 30
 
-// parseTokens reads "64k", "131072" or "".
-func parseTokens(text string) (int, error) {
-	if text == "" {
-		return 0, nil
-	}
-	digits, factor := text, 1
-	if d, ok := strings.CutSuffix(strings.ToLower(text), "k"); ok {
-		digits, factor = d, 1024
-	}
-	n, err := strconv.Atoi(digits)
-	if err != nil || n < 1 || n > 1<<30 {
-		return 0, fmt.Errorf("%q is not a number of tokens; write 65536 or 64k", text)
-	}
-	return n * factor, nil
-}
-
 // parseCache reads "auto" (nil), a type, or a pair of types.
 func parseCache(text string) (*plan.Cache, error) {
 	if text == "auto" {
@@ -282,12 +281,11 @@ func parseCache(text string) (*plan.Cache, error) {
 	return &c, nil
 }
 
-// machineDevices are what this machine's engine computes on, and the machine's
-// own memory.
-func machineDevices(ctx context.Context, home string) ([]plan.Device, error) {
+// machineEngine is the engine of this machine, which knows its devices.
+func machineEngine(ctx context.Context, home string) (startedEngine, error) {
 	started, err := selectEngine(ctx, home, wish(""), device.Here(libraryDirs()), openSet, newLogger(os.Stderr, "warn"))
 	if err != nil {
-		return nil, fmt.Errorf("%w\nno engine is ready to ask for its devices: run `%s`, or name a card (`dure plan MODEL --card rtx-4090`)", err, installCommand(wish("")))
+		return started, fmt.Errorf("%w\nno engine is ready to ask for its devices: run `%s`, or name a card (`dure plan MODEL --card rtx-4090`)", err, installCommand(wish("")))
 	}
-	return started.planDevices(ctx)
+	return started, nil
 }

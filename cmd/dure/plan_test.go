@@ -54,11 +54,13 @@ func TestPlanOfThisMachine(t *testing.T) {
 
 func TestPlanMistakes(t *testing.T) {
 	for args, want := range map[string]string{
-		"plan":                                      "accepts 1 arg",
+		"plan":                                      "name one model",
 		"plan nothing":                              "nothing",
 		"plan smollm2-135m --card rtx-9999":         "rtx-5090",
 		"plan smollm2-135m --context many":          "65536 or 64k",
 		"plan smollm2-135m --vram lots":             "200GiB",
+		"plan smollm2-135m --vram 24":               "name the unit",
+		"plan smollm2-135m --turns":                 "--with",
 		"plan smollm2-135m --kv q9":                 "q8_0/q4_0",
 		"plan smollm2-135m --pool shared":           "split or unified",
 		"plan smollm2-135m --context 900k":          "the model takes 8192",
@@ -73,12 +75,12 @@ func TestPlanMistakes(t *testing.T) {
 }
 
 func TestParseTokens(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "4096": 4096, "64k": 65536, "1K": 1024} {
+	for text, want := range map[string]int{"0": 0, "4096": 4096, "64k": 65536, "1.5K": 1536, "1m": 1 << 20} {
 		if n, err := parseTokens(text); err != nil || n != want {
 			t.Errorf("%q: %d, %v", text, n, err)
 		}
 	}
-	for _, text := range []string{"k", "-1", "0", "1.5k", "64M", "99999999999"} {
+	for _, text := range []string{"", "k", "-1", "1.0001k", "9999m", "99999999999", "1kk", "64 k"} {
 		if n, err := parseTokens(text); err == nil {
 			t.Errorf("%q: %d", text, n)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -19,10 +20,10 @@ import (
 // loadedModel is one row of `dure ps`.
 type loadedModel struct {
 	Name      string             `json:"name"`
-	PID       string             `json:"pid"`
+	PID       int                `json:"pid"`
 	Device    string             `json:"device"`
-	Context   string             `json:"context"`
-	Sequences string             `json:"sequences"`
+	Context   int                `json:"context"`
+	Sequences int                `json:"sequences"`
 	Requests  map[string]float64 `json:"requests"`           // by state
 	Tokens    map[string]float64 `json:"tokens"`             // by phase, since it was loaded
 	EngineCPU float64            `json:"engine_cpu_seconds"` // of the model's owner
@@ -59,7 +60,7 @@ func psCommand() *cobra.Command {
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tPID\tDEVICE\tCONTEXT\tSEQUENCES\tWAITING\tPREFILL\tDECODE\tTOKENS OUT")
 			for _, m := range models {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%.0f\t%.0f\n", m.Name, m.PID, m.Device, m.Context, m.Sequences,
+				fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%d\t%.0f\t%.0f\t%.0f\t%.0f\n", m.Name, m.PID, m.Device, m.Context, m.Sequences,
 					m.Requests["waiting"], m.Requests["prefill"], m.Requests["decode"]+m.Requests["blocked"], m.Tokens["decode"])
 			}
 			return w.Flush()
@@ -104,8 +105,8 @@ func loadedModels(ctx context.Context, addr string) ([]loadedModel, error) {
 	for _, m := range families["dure_model_info"].GetMetric() {
 		name := label(m, "model")
 		models = append(models, loadedModel{
-			Name: name, PID: label(m, "pid"), Device: label(m, "device"),
-			Context: label(m, "context"), Sequences: label(m, "sequences"),
+			Name: name, PID: number(m, "pid"), Device: label(m, "device"),
+			Context: number(m, "context"), Sequences: number(m, "sequences"),
 			Requests:  valuesBy(families["dure_model_requests"], name, "state"),
 			Tokens:    valuesBy(families["dure_model_engine_tokens_total"], name, "phase"),
 			Memory:    memoryOf(families["dure_model_memory_bytes"], name),
@@ -144,6 +145,12 @@ func label(m *dto.Metric, name string) string {
 		}
 	}
 	return ""
+}
+
+// number is a label that this server wrote as a number.
+func number(m *dto.Metric, name string) int {
+	n, _ := strconv.Atoi(label(m, name))
+	return n
 }
 
 // valuesBy collects a model's values of a family by one label.

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -105,7 +102,11 @@ func fitsHere(ctx context.Context, home string, e catalog.Entry, header *gguf.Fi
 	if e.Bytes > 0 { // the header may be that of one shard of several
 		g.Bytes = max(g.Bytes, uint64(e.Bytes)-header.DataOffset)
 	}
-	devices, err := machineDevices(ctx, home)
+	started, err := machineEngine(ctx, home)
+	var devices []plan.Device
+	if err == nil {
+		devices, err = started.planDevices(ctx)
+	}
 	if err != nil {
 		newLogger(os.Stderr, "warn").Warn("whether the model fits was not checked", "model", e.Name, "error", err)
 		return nil
@@ -138,20 +139,6 @@ func (o pullOptions) options() (catalog.Options, error) {
 		out.Stores = stores()
 	}
 	return out, nil
-}
-
-// diskBytes reads a size such as 200GiB, 1.5TB or 1000.
-func diskBytes(s string) (int64, error) {
-	text := strings.ToLower(strings.TrimSpace(s))
-	end := strings.TrimLeft(text, "0123456789.")
-	unit := strings.TrimSpace(end)
-	units := map[string]float64{"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
-	factor, ok := units[unit]
-	n, err := strconv.ParseFloat(strings.TrimSuffix(text, end), 64)
-	if bytes := n * factor; err != nil || !ok || bytes < 1 || bytes >= math.MaxInt64 {
-		return 0, fmt.Errorf("%q is no size; write for example 200GiB or 500GB", s)
-	}
-	return int64(n * factor), nil
 }
 
 // resolve finds the model named by the first argument, or the default one.

@@ -74,7 +74,7 @@ to one or more, separated by commas.`,
 func (o *hostOptions) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.engine, "engine", "", "engine variant ("+strings.Join(variantNames(), ", ")+"); chosen by itself if empty")
-	f.IntVar(&o.context, "context", 0, "tokens of one request, prompt and answer; 0 = the model's entry, or derived")
+	f.Var(&o.context, "context", "tokens of one request, prompt and answer, for example 64k; 0 = the model's entry, or derived")
 	f.IntVar(&o.sequences, "sequences", 0, "requests answered at the same time; 0 = the model's entry, or derived")
 	f.IntVar(&o.queue, "queue", 0, "requests that may wait; 0 = 64")
 	f.IntVar(&o.threads, "threads", 0, "compute threads on the CPU; 0 = one for each physical core")
@@ -87,7 +87,7 @@ func (o *hostOptions) validate() error {
 	for _, n := range []struct {
 		flag  string
 		value int
-	}{{"context", o.context}, {"sequences", o.sequences}, {"queue", o.queue}, {"threads", o.threads}} {
+	}{{"context", int(o.context)}, {"sequences", o.sequences}, {"queue", o.queue}, {"threads", o.threads}} {
 		if n.value < 0 {
 			return fmt.Errorf("--%s %d: must not be negative", n.flag, n.value)
 		}
