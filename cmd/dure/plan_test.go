@@ -17,14 +17,14 @@ func TestPlanOfAModelThatIsNotHere(t *testing.T) {
 		fits bool
 		want []string
 	}{
-		{"--card rtx-4090 --context 128k --kv q8_0", true, []string{"131072 tokens each", "Q8_0/Q8_0", "4.25 GiB  exact", "149.6 MiB  exact", "not on this machine"}},
-		{"--card rtx-4090 --agents 16 --context 32k", true, []string{"16 agents alive", "32768 tokens each"}},
+		{"--card rtx-4090 --context 128k --kv q8_0", true, []string{"FITS: 1 agent x 131072 tokens", "cache q8_0", "4.25 GiB  exact", "149.6 MiB  exact", "not on this machine"}},
+		{"--card rtx-4090 --agents 16 --context 32k", true, []string{"16 agents", "x 32768 tokens"}},
 		{"--card rtx-5090 --with haru-4b", true, []string{"beside (haru-4b)", "11.18 GiB"}},
 		{"--card rtx-4090 --with haru-4b", false, []string{"does not fit", "by turns"}},
-		{"--card rtx-4090 --with haru-4b --turns", true, []string{"1 agents alive"}},
-		{"--vram 12GiB --layers 1000", false, []string{"does not fit", "short"}},
+		{"--card rtx-4090 --with haru-4b --turns", true, []string{"FITS: 1 agent x", "haru-4b by turns"}},
+		{"--vram 12GiB --layers 66", false, []string{"does not fit", "short"}},
 		{"--card rtx-4090 --context 262144 --kv f16", false, []string{"what fits: cache"}},
-		{"--card rtx-4090 --card r9700", true, []string{"CUDA0", "Vulkan1"}},
+		{"--card rtx-4090 --card r9700", true, []string{"Vulkan0", "Vulkan1"}},
 	} {
 		out, err := dureCommand(t, append([]string{"plan", "qwen3.8-27b"}, strings.Fields(c.args)...)...).CombinedOutput()
 		if (err == nil) != c.fits {
@@ -54,18 +54,19 @@ func TestPlanOfThisMachine(t *testing.T) {
 
 func TestPlanMistakes(t *testing.T) {
 	for args, want := range map[string]string{
-		"plan":                                      "name one model",
-		"plan nothing":                              "nothing",
-		"plan smollm2-135m --card rtx-9999":         "rtx-5090",
-		"plan smollm2-135m --context many":          "65536 or 64k",
-		"plan smollm2-135m --vram lots":             "200GiB",
-		"plan smollm2-135m --vram 24":               "name the unit",
-		"plan smollm2-135m --turns":                 "--with",
-		"plan smollm2-135m --kv q9":                 "q8_0/q4_0",
-		"plan smollm2-135m --pool shared":           "split or unified",
-		"plan smollm2-135m --context 900k":          "the model takes 8192",
-		"plan smollm2-135m --mtp 2":                 "no MTP layers",
-		"plan qwen3-embedding-0.6b --card rtx-3090": "dure pull qwen3-embedding-0.6b",
+		"plan":                                            "name one model",
+		"plan nothing":                                    "nothing",
+		"plan smollm2-135m --card rtx-9999":               "rtx-5090",
+		"plan smollm2-135m --context many":                "65536 or 64k",
+		"plan smollm2-135m --vram lots":                   "200GiB",
+		"plan smollm2-135m --vram 24":                     "name the unit",
+		"plan smollm2-135m --turns":                       "--with",
+		"plan smollm2-135m --kv q9":                       "q8_0/q4_0",
+		"plan smollm2-135m --pool shared":                 "split or unified",
+		"plan smollm2-135m --context 900k":                "the model takes 8192",
+		"plan smollm2-135m --card rtx-4090 --layers 1000": "the model has",
+		"plan smollm2-135m --mtp 2":                       "no MTP layers",
+		"plan qwen3-embedding-0.6b --card rtx-3090":       "dure pull qwen3-embedding-0.6b",
 	} {
 		out, err := dureCommand(t, strings.Fields(args)...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), want) {

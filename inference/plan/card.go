@@ -43,14 +43,14 @@ func Card(name string, number int) (Device, error) {
 		return Device{}, fmt.Errorf("plan: card %q is not known; one of %s, or give the size of its memory", name, strings.Join(Cards(), ", "))
 	}
 	return Device{
-		Name: fmt.Sprintf("%s%d", c.backend, number), Kind: GPU, Backend: c.backend,
+		Name: fmt.Sprintf("%s%d", c.backend, number), Kind: GPU, Backend: c.backend, Assumed: true,
 		TotalBytes: c.mib << 20, FreeBytes: c.mib << 20, Bandwidth: c.bandwidth * 1_000_000_000,
 	}, nil
 }
 
 // Memory is a card of which only the size is known.
 func Memory(bytes uint64) Device {
-	return Device{Name: "GPU0", Kind: GPU, Backend: "CUDA", TotalBytes: bytes, FreeBytes: bytes}
+	return Device{Name: "GPU0", Kind: GPU, Backend: "CUDA", Assumed: true, TotalBytes: bytes, FreeBytes: bytes}
 }
 
 // Voice is what the realtime voice model takes beside another one: the bytes

@@ -40,7 +40,7 @@ func (p *planner) layerSteps() []int {
 		return []int{min(n, all)}
 	}
 	steps := []int{all}
-	if p.host.TotalBytes > 0 {
+	if p.host.TotalBytes > 0 || p.partial {
 		for n := all - 1; n >= 0; n-- {
 			steps = append(steps, n)
 		}
@@ -99,7 +99,10 @@ func (p *planner) leastContext() int {
 
 // mostContext is the context to aim at where none is asked for.
 func (p *planner) mostContext() int {
-	if p.limit == 0 {
+	switch {
+	case p.most > 0:
+		return p.most
+	case p.limit == 0:
 		return unknownContext
 	}
 	return p.limit
@@ -152,7 +155,7 @@ func (p *planner) longest(c choice) (Plan, bool) {
 // bind says what the choice ran into.
 func (p *planner) bind(plan *Plan, c choice) {
 	switch {
-	case plan.Layers < plan.All && len(p.gpus) > 0:
+	case plan.Layers < plan.All && len(p.gpus) > 0 && p.Wish.Layers == LayersAuto:
 		plan.Binding = p.tooSmall(p.lay(choice{plan.Context, plan.Active, plan.Layers + 1, plan.Cache}), "one more layer")
 	case plan.Active < p.mostActive():
 		plan.Binding = p.tooSmall(p.lay(choice{plan.Context, plan.Active + 1, plan.Layers, plan.Cache}), "one more active agent")
@@ -160,10 +163,10 @@ func (p *planner) bind(plan *Plan, c choice) {
 		plan.Binding = p.tooSmall(p.lay(choice{min(plan.Context+cellPad, p.mostContext()), plan.Active, plan.Layers, plan.Cache}), "a longer context")
 	case plan.Cache != p.caches[0]:
 		plan.Binding = p.tooSmall(p.lay(choice{plan.Context, plan.Active, plan.Layers, p.caches[0]}), fmt.Sprintf("a cache of %v", p.caches[0]))
-	case p.Wish.Context == 0:
+	case p.Wish.Context == 0 && p.most == 0:
 		plan.Binding = fmt.Sprintf("the model takes at most %d tokens", p.mostContext())
 	default:
-		plan.Binding = "nothing: all that was asked for fits"
+		plan.Binding = "nothing, all that was asked for fits"
 	}
 }
 

@@ -14,6 +14,10 @@
 // (Compute buffers follow the engine, which rounds a batch up to a multiple of
 // the sequences: those may shrink a little.)
 //
+// A refusal names up to three plans that fit, each with all that it changes, none
+// with a longer context or more active agents than were asked for. All GPUs of a
+// plan are driven by one variant of the engine.
+//
 // Every item says how it is known. Exact items follow the engine's own rules to
 // the byte. Formula items come from fits to the engine's graphs. Measured items
 // were read from the engine for this very shape and replace formulas. Assumed

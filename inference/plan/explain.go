@@ -21,12 +21,16 @@ func size(n uint64) string {
 // each device.
 func (p *Plan) Explain() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d agents alive, %d active, %d tokens each; cache %v, %s pool of %d cells (%d a sequence)\n",
-		p.Agents, p.Active, p.Context, p.Cache, p.Pool, p.PoolCells, p.SequenceCells)
-	fmt.Fprintf(&b, "%d of %d layers on GPUs, batch %d, micro batch %d, %d output rows, MTP depth %d\n", p.Layers, p.All, p.Batch, p.MicroBatch, p.Outputs, p.MTP)
-	if p.Binding != "" {
-		fmt.Fprintf(&b, "bound by %s\n", p.Binding)
+	verdict := "FITS"
+	if !p.Fits() {
+		verdict = "DOES NOT FIT"
 	}
+	fmt.Fprintf(&b, "%s: %s\n", verdict, p.summary())
+	if p.Binding != "" {
+		fmt.Fprintf(&b, "what kept it from being larger: %s\n", p.Binding)
+	}
+	fmt.Fprintf(&b, "%s; %s pool of %d cells (%d a sequence), batch %d, micro batch %d, %s, MTP depth %d\n", p.placed(), p.Pool, p.PoolCells, p.SequenceCells,
+		p.Batch, p.MicroBatch, count(p.Outputs, "output row"), p.MTP)
 	for _, n := range p.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}
@@ -36,12 +40,49 @@ func (p *Plan) Explain() string {
 	return b.String()
 }
 
-func (a *Allocation) explain(b *strings.Builder) {
-	fmt.Fprintf(b, "\n%s: %d layers", a.Device.Name, a.Layers)
-	if a.Output {
-		b.WriteString(" and the output")
+// summary is "16 agents x 32768 tokens, 7 active at once, cache q4_0".
+func (p *Plan) summary() string {
+	active := ""
+	if p.Active < p.Agents {
+		active = fmt.Sprintf(", %d active at once", p.Active)
 	}
-	b.WriteString("\n")
+	return fmt.Sprintf("%s x %s%s, cache %v", count(p.Agents, "agent"), count(p.Context, "token"), active, p.Cache)
+}
+
+// placed says where the layers are, counted as everywhere: the output is one.
+func (p *Plan) placed() string {
+	where := fmt.Sprintf("%d of %d layers on GPUs, %d on the CPU", p.Layers, p.All, p.All-p.Layers)
+	switch p.Layers {
+	case p.All:
+		where = fmt.Sprintf("all %d layers on GPUs", p.All)
+	case 0:
+		where = fmt.Sprintf("all %d layers on the CPU", p.All)
+	}
+	return where + " (the output counts as one)"
+}
+
+// count is a number of things: "1 agent", "2 agents".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// times is a factor for people.
+func times(factor float64) string {
+	if factor < 2.95 {
+		return fmt.Sprintf("%.1f", factor)
+	}
+	return fmt.Sprintf("%.0f", factor)
+}
+
+func (a *Allocation) explain(b *strings.Builder) {
+	if a.Output {
+		fmt.Fprintf(b, "\n%s: %s, the output among them\n", a.Device.Name, count(a.Layers+1, "layer"))
+	} else {
+		fmt.Fprintf(b, "\n%s: %s\n", a.Device.Name, count(a.Layers, "layer"))
+	}
 	for _, it := range a.Items {
 		name := it.Kind
 		if it.Label != "" {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"dure/gguf"
 )
@@ -16,21 +17,25 @@ const (
 // Device is memory that a model can be put into.
 type Device struct {
 	// Name as the engine has it: "CPU", "CUDA0", "Vulkan1".
-	Name string
-	Kind string
+	Name string `json:"name"`
+	Kind string `json:"kind"`
 	// Backend decides alignment and scratch space: "CUDA", "ROCm", "Vulkan", "CPU".
-	Backend string
+	Backend string `json:"backend"`
+	// Assumed says that it stands for a card by its name or size, not for a
+	// device that an engine found. Another backend may then drive it.
+	Assumed bool `json:"assumed,omitempty"`
 	// TotalBytes is the size of its memory, FreeBytes what is not taken by
 	// others. Both 0 on the CPU: not known and not checked.
-	TotalBytes, FreeBytes uint64
+	TotalBytes uint64 `json:"total_bytes"`
+	FreeBytes  uint64 `json:"free_bytes"`
 	// Alignment of tensors in bytes; 0 takes the backend's usual one.
-	Alignment uint64
+	Alignment uint64 `json:"alignment"`
 	// MaxTensor is the largest tensor in bytes that it can compute with, 0 for
 	// any. Weights beyond it stay on the CPU. Software Vulkan takes 128 MiB.
-	MaxTensor uint64
+	MaxTensor uint64 `json:"max_tensor"`
 	// Bandwidth of its memory in bytes a second, for the cost of layers on the
 	// CPU; 0 takes an assumed one.
-	Bandwidth uint64
+	Bandwidth uint64 `json:"bandwidth"`
 }
 
 // Model is what is planned.
@@ -57,14 +62,25 @@ func FromFile(m *gguf.Model) (Model, error) {
 }
 
 // Cache is the pair of types that keys and values are stored as.
-type Cache struct{ Keys, Values gguf.TensorType }
+type Cache struct {
+	Keys   gguf.TensorType `json:"keys"`
+	Values gguf.TensorType `json:"values"`
+}
 
 // Quantised says that one of the two is of a blocked type.
 func (c Cache) Quantised() bool { return c.Keys.BlockSize() > 1 || c.Values.BlockSize() > 1 }
 
-func (c Cache) String() string { return fmt.Sprintf("%v/%v", c.Keys, c.Values) }
+// String names the types as the engine does: "q8_0", or "q8_0/q4_0" where they
+// differ.
+func (c Cache) String() string {
+	keys, values := strings.ToLower(c.Keys.String()), strings.ToLower(c.Values.String())
+	if keys == values {
+		return keys
+	}
+	return keys + "/" + values
+}
 
-// Layers on the GPUs: a count, or one of these.
+// Layers on the GPUs: a count up to the model's layers and one, or one of these.
 const (
 	LayersAuto = 0  // all of them, or as many as fit beside a known CPU
 	LayersNone = -1 // none
@@ -92,9 +108,9 @@ type Wish struct {
 	Cache *Cache
 	Pool  Pool
 	// MTP is how many further tokens are drafted; it needs a model with MTP
-	// layers.
+	// layers, and each of those drafts 8 at most, all of them 15.
 	MTP int
-	// MicroBatch is the tokens computed at once (512), Outputs the rows with
+	// MicroBatch is the tokens computed at once (512; 65536 at most), Outputs the rows with
 	// logits in a step (one per sequence and drafted token).
 	MicroBatch, Outputs int
 	NoFlash             bool // without flash attention
@@ -143,22 +159,23 @@ type Input struct {
 // Shape is everything that the engine's buffers depend on besides the model.
 type Shape struct {
 	// Cells as asked of the engine, over all sequences.
-	Cells, Sequences int
-	Cache            Cache
-	Pool             Pool
-	MicroBatch       int
-	Outputs          int
-	Rollback         int
-	NoFlash          bool
-	ShortWindow      bool
-	Layers           int // on GPUs
+	Cells       int   `json:"cells"`
+	Sequences   int   `json:"sequences"`
+	Cache       Cache `json:"cache"`
+	Pool        Pool  `json:"pool"`
+	MicroBatch  int   `json:"micro_batch"`
+	Outputs     int   `json:"outputs"`
+	Rollback    int   `json:"rollback"`
+	NoFlash     bool  `json:"no_flash"`
+	ShortWindow bool  `json:"short_window"`
+	Layers      int   `json:"layers"` // on GPUs
 	// Draft is the context of the MTP layers.
-	Draft bool
+	Draft bool `json:"draft"`
 }
 
 // Measurement is what the engine said of one shape.
 type Measurement struct {
-	Shape Shape
+	Shape Shape `json:"shape"`
 	// Compute buffers in bytes by the name of the device; "CPU" is all host memory.
-	Compute map[string]uint64
+	Compute map[string]uint64 `json:"compute"`
 }

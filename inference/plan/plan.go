@@ -1,10 +1,6 @@
 package plan
 
-import (
-	"fmt"
-
-	"dure/gguf"
-)
+import "fmt"
 
 // Kinds of items, in the order of a table.
 const (
@@ -35,25 +31,29 @@ const (
 
 // Item is one use of a device's memory.
 type Item struct {
-	Kind string
+	Kind string `json:"kind"`
 	// Label tells items of one kind apart.
-	Label  string `json:",omitempty"`
-	Bytes  uint64
-	Source Source
+	Label string `json:"label,omitempty"`
+	// Bytes is 0 only for a companion that comes by turns and needs no more than
+	// the model.
+	Bytes  uint64 `json:"bytes"`
+	Source Source `json:"source"`
 }
 
 // Allocation is what one device holds.
 type Allocation struct {
-	Device Device
+	Device Device `json:"device"`
 	// Layers of the model on it, MTP layers included; Output says that it also
 	// has the output matrix.
-	Layers int
-	Output bool
-	Items  []Item
+	Layers int    `json:"layers"`
+	Output bool   `json:"output"`
+	Items  []Item `json:"items"`
 	// Used is the sum of the items, Free what is left of the device's free
 	// memory, Short what is missing; one of the two is 0, and both are where the
 	// size of the device is not known.
-	Used, Free, Short uint64
+	Used  uint64 `json:"used"`
+	Free  uint64 `json:"free"`
+	Short uint64 `json:"short"`
 }
 
 // Bytes of all items of a kind.
@@ -76,27 +76,35 @@ func (a *Allocation) add(kind, label string, bytes uint64, source Source) {
 
 // Plan is how a model is loaded and what that takes.
 type Plan struct {
-	Devices []Allocation
+	Devices []Allocation `json:"devices"`
 	// Layers on GPUs of All, the output counting as one.
-	Layers, All int
+	Layers int `json:"layers"`
+	All    int `json:"all"`
 	// Context of an agent in tokens, Agents alive and Active in the engine.
-	Context, Agents, Active int
+	Context int `json:"context"`
+	Agents  int `json:"agents"`
+	Active  int `json:"active"`
 	// Cells of the pool as asked of the engine, PoolCells and SequenceCells as
 	// it rounds them.
-	Cells, PoolCells, SequenceCells int
-	Cache                           Cache
-	Pool                            Pool
-	MTP                             int
-	Batch, MicroBatch, Outputs      int
-	NoFlash, ShortWindow            bool
-	LongContext                     bool
+	Cells         int   `json:"cells"`
+	PoolCells     int   `json:"pool_cells"`
+	SequenceCells int   `json:"sequence_cells"`
+	Cache         Cache `json:"cache"`
+	Pool          Pool  `json:"pool"`
+	MTP           int   `json:"mtp"`
+	Batch         int   `json:"batch"`
+	MicroBatch    int   `json:"micro_batch"`
+	Outputs       int   `json:"outputs"`
+	NoFlash       bool  `json:"no_flash"`
+	ShortWindow   bool  `json:"short_window"`
+	LongContext   bool  `json:"long_context"`
 	// Slowdown is how many times longer a token takes than with all layers on
 	// the GPUs; 1 where they are.
-	Slowdown float64
+	Slowdown float64 `json:"slowdown"`
 	// Binding says what kept an automatic choice from being larger.
-	Binding string
+	Binding string `json:"binding"`
 	// Notes are what a person should know.
-	Notes []string
+	Notes []string `json:"notes"`
 }
 
 // Fits says that no device lacks memory.
@@ -137,113 +145,4 @@ func Make(in Input) (Plan, error) {
 		return Plan{}, fmt.Errorf("plan: %w", err)
 	}
 	return p.choose()
-}
-
-// maxSequences is the most that the engine holds.
-const maxSequences = 256
-
-func newPlanner(in Input) (*planner, error) {
-	g, w := in.Model.Geometry, in.Wish
-	if g == nil || len(g.Layers) == 0 {
-		return nil, fmt.Errorf("the model's layers are not known")
-	}
-	if w.Agents < 0 || w.Active < 0 || w.Context < 0 || w.MTP < 0 || w.MicroBatch < 0 || w.Outputs < 0 {
-		return nil, fmt.Errorf("a count of the wish is negative")
-	}
-	if w.Agents == 0 {
-		w.Agents = max(w.Active, 1)
-	}
-	if w.Active > w.Agents {
-		return nil, fmt.Errorf("%d agents active of %d alive", w.Active, w.Agents)
-	}
-	if w.Active > maxSequences {
-		return nil, fmt.Errorf("%d agents active, the engine holds %d sequences at most", w.Active, maxSequences)
-	}
-	if w.Pool == "" {
-		w.Pool = Split
-	}
-	if w.MTP > 0 && g.MTPLayers == 0 {
-		return nil, fmt.Errorf("MTP depth %d, but the model has no MTP layers", w.MTP)
-	}
-	if w.MicroBatch == 0 {
-		w.MicroBatch = 512
-	}
-	p := &planner{Input: in, limit: g.TrainContext}
-	p.Wish = w
-	p.inner, p.channels = deltaShape(in.Model.Files)
-	p.tensors = tensorsOf(in.Model.Files, g.Tied)
-	if w.LongContext {
-		p.limit = max(g.TrainContext, LongContextTokens*max(1, g.TrainContext)/YarnOriginal)
-	}
-	if p.limit > 0 && w.Context > p.limit {
-		return nil, fmt.Errorf("context of %d tokens, the model takes %d%s", w.Context, p.limit, p.longHint())
-	}
-	if err := p.checkDevices(); err != nil {
-		return nil, err
-	}
-	if err := p.checkCache(); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-func (p *planner) longHint() string {
-	if p.Wish.LongContext || p.Model.Geometry.TrainContext != YarnOriginal {
-		return ""
-	}
-	return fmt.Sprintf("; the YaRN profile reaches %d", LongContextTokens)
-}
-
-// checkDevices finds the CPU, or stands one in, and puts it last.
-func (p *planner) checkDevices() error {
-	names := map[string]bool{}
-	host := Device{Name: "CPU", Kind: CPU, Backend: "CPU"}
-	for _, d := range p.Devices {
-		if names[d.Name] {
-			return fmt.Errorf("two devices are named %q", d.Name)
-		}
-		names[d.Name] = true
-		if d.FreeBytes > d.TotalBytes {
-			return fmt.Errorf("device %s: %d bytes free of %d", d.Name, d.FreeBytes, d.TotalBytes)
-		}
-		if d.Kind == CPU {
-			host = d
-		} else {
-			p.gpus = append(p.gpus, d)
-		}
-	}
-	p.host = host
-	for _, c := range p.Wish.Beside {
-		if !names[c.Device] && c.Device != host.Name {
-			return fmt.Errorf("%s is to be put on %q, which is not a device here", c.Name, c.Device)
-		}
-	}
-	if p.Wish.Layers > 0 && p.Wish.Layers != LayersAll && len(p.gpus) == 0 {
-		return fmt.Errorf("%d layers are to go to a GPU, there is none", p.Wish.Layers)
-	}
-	return nil
-}
-
-// checkCache collects the cache types to try.
-func (p *planner) checkCache() error {
-	p.caches = nil
-	if c := p.Wish.Cache; c != nil {
-		if p.Wish.NoFlash && c.Values.BlockSize() > 1 {
-			return fmt.Errorf("values stored as %v need flash attention", c.Values)
-		}
-		if _, err := p.Model.Geometry.KV(c.Keys, c.Values); err != nil {
-			return err
-		}
-		p.caches = []Cache{*c}
-		return nil
-	}
-	for _, t := range []gguf.TensorType{gguf.F16, gguf.Q8_0, gguf.Q4_0} {
-		if t != gguf.F16 && p.Wish.NoFlash {
-			continue
-		}
-		if _, err := p.Model.Geometry.KV(t, t); err == nil {
-			p.caches = append(p.caches, Cache{t, t})
-		}
-	}
-	return nil
 }

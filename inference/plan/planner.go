@@ -16,6 +16,12 @@ type planner struct {
 	limit           int
 	inner, channels int
 	tensors         []tensor
+	// partial tries layers on a CPU whose size is not known, too.
+	partial bool
+	// most is the context that was asked for where a shorter one is looked for.
+	most int
+	// notes on the input, for every plan.
+	notes []string
 }
 
 // choice is one point of the search.
@@ -33,13 +39,14 @@ func (p *planner) lay(c choice) Plan {
 		Cells: c.context * c.active, Cache: c.cache, Pool: w.Pool, MTP: w.MTP,
 		MicroBatch: max(w.MicroBatch, rows), Outputs: max(w.Outputs, rows),
 		NoFlash: w.NoFlash, ShortWindow: w.ShortWindow, LongContext: w.LongContext, Slowdown: 1,
+		Notes: append([]string{}, p.notes...),
 	}
 	out.Batch = max(out.MicroBatch, out.Outputs)
 	s := out.Shape()
 	l := s.layout(g, out.MicroBatch)
 	out.PoolCells, out.SequenceCells = l.pool, l.sequence
 	at, host := p.spread(&out)
-	p.weigh(at, host)
+	copied := p.weigh(at, host)
 	p.remember(s, KV, at)
 	p.scratch(s, Compute, at, host)
 	if w.MTP > 0 {
@@ -48,6 +55,7 @@ func (p *planner) lay(c choice) Plan {
 		p.scratch(d, DraftComp, at, host)
 	}
 	p.finish(&out, at, host)
+	p.note(&out, copied)
 	return out
 }
 
@@ -56,7 +64,7 @@ func (p *planner) lay(c choice) Plan {
 // free memory.
 func (p *planner) spread(out *Plan) (at []*Allocation, host *Allocation) {
 	for _, d := range append(slices.Clone(p.gpus), p.host) {
-		out.Devices = append(out.Devices, Allocation{Device: d})
+		out.Devices = append(out.Devices, Allocation{Device: d, Items: []Item{}})
 	}
 	host = &out.Devices[len(p.gpus)]
 	at = make([]*Allocation, out.All)
@@ -173,7 +181,7 @@ func (p *planner) measured(s Shape) map[string]uint64 {
 // finish adds what is not the engine's, and compares with what is free.
 func (p *planner) finish(out *Plan, at []*Allocation, host *Allocation) {
 	w, g := p.Wish, p.Model.Geometry
-	host.add(Output, fmt.Sprintf("%d rows", out.Outputs), uint64(out.Outputs)*uint64(g.Vocabulary)*f32, Exact)
+	host.add(Output, count(out.Outputs, "row"), uint64(out.Outputs)*uint64(g.Vocabulary)*f32, Exact)
 	first := at[len(at)-1]
 	first.add(Vision, "", p.Model.VisionBytes, Assumed)
 	reserve := uint64(DefaultReserve)
@@ -186,29 +194,28 @@ func (p *planner) finish(out *Plan, at []*Allocation, host *Allocation) {
 			a.add(Driver, "", a.Device.driverContext(), Assumed)
 			a.add(ReserveFor, "", reserve, Assumed)
 		}
-		p.settle(a, out, host)
+		p.settle(a, out, host, reserve)
 		a.sorted()
 	}
 	p.price(out, at, host)
-	p.note(out)
 }
 
 // settle adds companions and parked agents and closes the account of a device.
-func (p *planner) settle(a *Allocation, out *Plan, host *Allocation) {
-	turns := uint64(0)
+func (p *planner) settle(a *Allocation, out *Plan, host *Allocation, reserve uint64) {
+	always := uint64(0)
 	for _, c := range p.Wish.Beside {
-		if c.Device != a.Device.Name {
-			continue
+		if c.Device == a.Device.Name && !c.Turns {
+			a.add(Companion, c.Name, c.Bytes, Assumed)
+			always += c.Bytes
 		}
-		if c.Turns {
-			// It is there only while the model is not: what matters is the larger.
-			turns = max(turns, c.Bytes)
-			continue
-		}
-		a.add(Companion, c.Name, c.Bytes, Assumed)
 	}
-	if turns > a.Used {
-		a.add(Companion, "by turns, beyond the model", turns-a.Used, Assumed)
+	if a.Device.known() {
+		always += reserve
+	}
+	for _, c := range p.Wish.Beside {
+		if c.Device == a.Device.Name && c.Turns {
+			a.takeTurns(c, always)
+		}
 	}
 	if !a.Device.known() {
 		return
@@ -221,6 +228,19 @@ func (p *planner) settle(a *Allocation, out *Plan, host *Allocation) {
 	} else {
 		a.Free = a.Device.FreeBytes - a.Used
 	}
+}
+
+// takeTurns adds a companion that is there only while the model is not: it takes
+// nothing more, except where its own turn, with what is always there, needs more
+// than the model's.
+func (a *Allocation) takeTurns(c Claim, always uint64) {
+	it := Item{Companion, fmt.Sprintf("%s by turns, %s", c.Name, size(c.Bytes)), 0, Assumed}
+	if need := c.Bytes + always; need > a.Used {
+		it.Label += ", beyond the model"
+		it.Bytes = need - a.Used
+	}
+	a.Items = append(a.Items, it)
+	a.Used += it.Bytes
 }
 
 // park keeps agents that are not active in the machine's memory, as many as
@@ -247,14 +267,16 @@ func (p *planner) price(out *Plan, at []*Allocation, host *Allocation) {
 			onHost++
 		}
 	}
-	if onHost == 0 || len(p.gpus) == 0 || out.Layers == 0 {
+	if onHost == 0 || len(p.gpus) == 0 {
 		return
 	}
 	share := float64(onHost) / float64(len(at))
 	out.Slowdown = share*float64(p.gpus[0].bandwidth())/float64(host.Device.bandwidth()) + 1 - share
 }
 
-func (p *planner) note(out *Plan) {
+// note says what a person should know. copied is the size of the weights that
+// the CPU may keep twice.
+func (p *planner) note(out *Plan, copied uint64) {
 	say := func(format string, args ...any) { out.Notes = append(out.Notes, fmt.Sprintf(format, args...)) }
 	if out.Cache.Quantised() {
 		say("cache stored as %v: the loss is not measured for this model", out.Cache)
@@ -263,9 +285,12 @@ func (p *planner) note(out *Plan) {
 		say("YaRN scales all positions: answers to short prompts change too")
 	}
 	if out.Slowdown > 1 {
-		say("%d of %d layers on the CPU: tokens take about %.0f times as long (from the speed of the memories, not measured)", out.All-out.Layers, out.All, out.Slowdown)
+		say("%d of %d layers on the CPU: tokens take about %s times as long (from the speed of the memories, not measured)", out.All-out.Layers, out.All, times(out.Slowdown))
+	}
+	if copied > 0 {
+		say("the engine may keep a second copy of weights in the CPU's own layout, up to %s; the system can drop the file's pages for it", size(copied))
 	}
 	if out.Active < out.Agents {
-		say("%d agents alive, %d active at once; the others wait parked", out.Agents, out.Active)
+		say("%s alive, %d active at once; the others wait parked", count(out.Agents, "agent"), out.Active)
 	}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -86,13 +87,12 @@ const cudaRow = 512
 
 func pad(n, to uint64) uint64 { return (n + to - 1) / to * to }
 
-// weigh adds the weights. devices has the device of each layer and, behind
-// them, of the output.
-func (p *planner) weigh(at []*Allocation, host *Allocation) {
+// weigh adds the weights. at has the device of each layer and, behind them, of
+// the output. copied are the quantised weights that the CPU computes with.
+func (p *planner) weigh(at []*Allocation, host *Allocation) (copied uint64) {
 	g := p.Model.Geometry
 	if p.Model.Files == nil {
-		p.weighGeometry(at, host)
-		return
+		return p.weighGeometry(at, host)
 	}
 	sums := map[*Allocation]uint64{}
 	output := at[len(g.Layers)]
@@ -110,6 +110,11 @@ func (p *planner) weigh(at []*Allocation, host *Allocation) {
 		if !a.Device.holds(t.bytes) {
 			a = host
 		}
+		// A table is only looked up, unless it is the output matrix as well.
+		computed := t.part != partInput || t.output && output == host
+		if a == host && computed && t.kind.BlockSize() > 1 {
+			copied += t.bytes
+		}
 		sums[a] += a.Device.padded(t.kind, t.row, t.bytes)
 		if g.Tied && t.lookup && output != host && output.Device.holds(t.bytes) {
 			sums[output] += output.Device.padded(t.kind, t.row, t.bytes)
@@ -118,10 +123,12 @@ func (p *planner) weigh(at []*Allocation, host *Allocation) {
 	for a, n := range sums {
 		a.add(Weights, "", n, Exact)
 	}
+	return copied
 }
 
-// weighGeometry does without a tensor directory.
-func (p *planner) weighGeometry(at []*Allocation, host *Allocation) {
+// weighGeometry does without a tensor directory. Which of the weights are
+// quantised is not known there: all that the CPU computes with may be copied.
+func (p *planner) weighGeometry(at []*Allocation, host *Allocation) (copied uint64) {
 	g := p.Model.Geometry
 	output := at[len(g.Layers)]
 	sums := map[*Allocation]uint64{}
@@ -131,6 +138,9 @@ func (p *planner) weighGeometry(at []*Allocation, host *Allocation) {
 		if !g.Layers[i].MTP || p.Wish.MTP > 0 {
 			sums[at[i]] += g.Layers[i].Bytes
 		}
+	}
+	if slices.ContainsFunc(g.Types, func(s gguf.TypeShare) bool { return s.Type.BlockSize() > 1 }) {
+		copied = sums[host]
 	}
 	for _, k := range g.Kinds {
 		if k.Kind != gguf.KindEmbedding {
@@ -146,4 +156,5 @@ func (p *planner) weighGeometry(at []*Allocation, host *Allocation) {
 	for a, n := range sums {
 		a.add(Weights, "", n, Formula)
 	}
+	return copied
 }
