@@ -10,18 +10,11 @@ import (
 
 // mapFile maps a regular file read-only.
 func mapFile(path string) (*source, error) {
-	f, err := os.Open(path)
+	f, info, err := openRegular(path)
 	if err != nil {
-		return nil, fmt.Errorf("gguf: open: %w", err)
+		return nil, err
 	}
 	defer f.Close() // the mapping outlives it
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("gguf: open: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("gguf: open %s: not a regular file", path)
-	}
 	if info.Size() == 0 {
 		return &source{}, nil // nothing can be mapped; parsing says truncated
 	}
@@ -33,6 +26,32 @@ func mapFile(path string) (*source, error) {
 		return nil, fmt.Errorf("gguf: map %s: %w", path, err)
 	}
 	return &source{mem: mem, mapped: true}, nil
+}
+
+// openRegular looks before it opens, since to open a device can change it, and
+// opens without waiting: a named pipe that was put in the file's place meanwhile
+// would wait for a writer for ever.
+func openRegular(path string) (*os.File, os.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("gguf: open: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("gguf: open %s: not a regular file", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("gguf: open: %w", err)
+	}
+	info, err = f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a regular file", path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("gguf: open: %w", err)
+	}
+	return f, info, nil
 }
 
 func unmap(mem []byte) error {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -580,10 +581,15 @@ func TestOpenRefusals(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	pipe := filepath.Join(dir, "pipe.gguf") // nobody writes into it
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for path, want := range map[string]error{
 		filepath.Join(dir, "none.gguf"): os.ErrNotExist,
 		empty:                           ErrTruncated,
 		dir:                             nil,
+		pipe:                            nil,
 	} {
 		_, err := Open(path)
 		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), path) {

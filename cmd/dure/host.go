@@ -93,7 +93,7 @@ func (h *host) start(ctx context.Context, name string) (pool.Runner, error) {
 	entry, _ := h.catalog.Find(name)
 	path, ok := catalog.Local(h.home, entry)
 	if !ok {
-		return nil, loadError("model %s is not on this machine; run `dure pull %s`", name, name)
+		return nil, loadError("model %s is not on this machine; %s", name, entry.HowToGet())
 	}
 	p, err := h.place(ctx, entry, path)
 	if err != nil {
@@ -207,7 +207,7 @@ func resolveLocal(home string, args []string) (entry catalog.Entry, path string,
 	}
 	path, ok := catalog.Local(home, entry)
 	if !ok {
-		return entry, "", fmt.Errorf("%w: %s; run `dure pull %s`", errNoModel, entry.Name, entry.Name)
+		return entry, "", fmt.Errorf("%w: %s; %s", errNoModel, entry.Name, entry.HowToGet())
 	}
 	return entry, path, nil
 }

@@ -54,7 +54,8 @@ type modelRow struct {
 	InPlace bool     `json:"in_place"`       // it is another program's file
 	Remote  bool     `json:"remote"`         // another server runs it
 	Disk    int64    `json:"disk_bytes"`     // what it takes in DURE_HOME, unfinished downloads included
-	Partial int64    `json:"partial_bytes"`  // of that, unfinished
+	begun   bool     // a download is unfinished
+	Partial int64    `json:"partial_bytes"` // of an unfinished download, what is there
 }
 
 func listModels(out io.Writer, home string, cat *catalog.Catalog, asJSON bool) error {
@@ -100,14 +101,17 @@ func row(home string, e catalog.Entry) (modelRow, error) {
 	// The downloads of a model begin with its name and a plus.
 	parts, err := filepath.Glob(filepath.Join(home, "downloads", e.Name+"+*"))
 	for _, p := range parts {
-		n, sizeErr := catalog.DiskUse(p)
-		r.Partial += n
+		n, sizeErr := catalog.DiskUse(p) // room is reserved before it is filled
+		r.Disk += n
+		r.begun = r.begun || n > 0
 		err = errors.Join(err, sizeErr)
 	}
-	if r.Disk = r.Partial; ok || disk > 16<<10 { // less is an empty folder with its notes
+	if ok || disk > 16<<10 { // less is an empty folder with its notes
 		r.Disk += disk
 	}
-	return r, err
+	var fetchedErr error
+	r.Partial, fetchedErr = catalog.Fetched(&fetch.Fetcher{Home: home}, e.Name)
+	return r, errors.Join(err, fetchedErr)
 }
 
 func (r modelRow) title() string {
@@ -149,7 +153,7 @@ func (r modelRow) place() string {
 		return r.Path + " (not dure's, used in place)"
 	case r.Path != "":
 		return r.Path
-	case r.Partial > 0:
+	case r.begun:
 		return fmt.Sprintf("in part (%s): dure pull %s", size(r.Partial), r.Name)
 	}
 	if r.Source == byHand {

@@ -158,7 +158,7 @@ func remoteModel(ctx context.Context, home string, e catalog.Entry) (m plan.Mode
 	}
 	headers, err := catalog.Headers(ctx, &fetch.Fetcher{Home: home, Log: newLogger(os.Stderr, "warn")}, e, options)
 	if err != nil {
-		return m, nil, fmt.Errorf("the shape of %s is not known before its file is here: %w; run `dure pull %s`", e.Name, err, e.Name)
+		return m, nil, fmt.Errorf("the shape of %s is not known before its file is here: %w; %s", e.Name, err, e.HowToGet())
 	}
 	m, err = plan.FromFile(&gguf.Model{Files: headers})
 	return m, []string{e.Name + " is not on this machine: its header was read where it is offered"}, err
@@ -249,7 +249,7 @@ func (o *planOptions) beside(home string, devices []plan.Device) ([]plan.Claim, 
 			bytes = uint64(info.Size())
 		}
 		if bytes == 0 {
-			return nil, fmt.Errorf("--with %s: its size is not known; run `dure pull %s`", name, name)
+			return nil, fmt.Errorf("--with %s: its size is not known; %s", name, e.HowToGet())
 		}
 		claims = append(claims, plan.Claim{Name: e.Name, Device: at, Bytes: bytes + companionRoom, Turns: o.turns})
 	}

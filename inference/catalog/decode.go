@@ -42,14 +42,15 @@ func (p position) errorf(format string, args ...any) error {
 // their lines. Whether the default names an entry is for Merge to say: it may be
 // in another file.
 func Decode(name string, data []byte) (*Catalog, error) {
-	file, err := parser.ParseBytes(data, 0)
+	// The parser would name a key that is there twice without its entry.
+	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, yamlError(name, err)
 	}
-	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
-		return nil, position{file: name}.errorf("want one YAML document with the key models")
+	body, err := onlyDocument(name, file)
+	if err != nil {
+		return nil, err
 	}
-	body := file.Docs[0].Body
 	w := &walker{file: name, lines: map[string]int{}}
 	w.walk(body, reflect.TypeFor[Catalog](), "")
 	if err := w.err(); err != nil {
@@ -67,6 +68,24 @@ func Decode(name string, data []byte) (*Catalog, error) {
 	return c, nil
 }
 
+// onlyDocument is the body of the file.
+func onlyDocument(name string, file *ast.File) (ast.Node, error) {
+	if len(file.Docs) > 1 {
+		line := 0
+		switch second := file.Docs[1]; {
+		case second.Start != nil:
+			line = second.Start.Position.Line
+		case second.Body != nil:
+			line = second.Body.GetToken().Position.Line
+		}
+		return nil, position{name, line}.errorf("a second YAML document begins here and would not be read: put all entries into one, under one key models")
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil || file.Docs[0].Body.Type() == ast.NullType {
+		return nil, position{name, 1}.errorf("the file is empty, or begins with an empty YAML document: write one with the key models and a list of entries (models: [] for none), or remove the file")
+	}
+	return file.Docs[0].Body, nil
+}
+
 func yamlError(name string, err error) error {
 	var known yaml.Error
 	if !errors.As(err, &known) {
@@ -75,6 +94,9 @@ func yamlError(name string, err error) error {
 	line := 0
 	if t := known.GetToken(); t != nil && t.Position != nil {
 		line = t.Position.Line
+	}
+	if m := known.GetMessage(); strings.Contains(m, "\t") || strings.Contains(m, "tab character") {
+		return position{name, line}.errorf("there is a tab where YAML has none: use spaces")
 	}
 	return position{name, line}.errorf("%s", known.GetMessage())
 }
@@ -149,7 +171,7 @@ func (w *walker) walkMapping(n *ast.MappingNode, t reflect.Type, path string) {
 		w.complain(n.GetToken().Position.Line, "%s: want %s, found keys", where(path), kindName(t))
 		return
 	}
-	known := fields(t)
+	known, seen := fields(t), map[string]int{}
 	for _, v := range n.Values {
 		key := v.Key.GetToken()
 		field, ok := known[key.Value]
@@ -166,6 +188,11 @@ func (w *walker) walkMapping(n *ast.MappingNode, t reflect.Type, path string) {
 		if path != "" {
 			below = path + "." + key.Value
 		}
+		if first, twice := seen[key.Value]; twice {
+			w.complain(key.Position.Line, "%s is there twice, first in line %d", below, first)
+			continue
+		}
+		seen[key.Value] = key.Position.Line
 		w.lines[below] = key.Position.Line
 		w.walk(v.Value, field, below)
 	}

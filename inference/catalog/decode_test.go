@@ -82,7 +82,10 @@ func TestDecodeRefuses(t *testing.T) {
 		{"unknown key at the top", "default: one", "defaults: one", 1, `the file: unknown key "defaults" (did you mean "default"?)`},
 		{"unknown key inside", "top_k: 10", "topk: 10", 21, `models[0].defaults: unknown key "topk" (did you mean "top_k"?)`},
 		{"unknown source kind", "path: /models/two.gguf", "hf: org/two", 25, `unknown key "hf"`},
-		{"key twice", "bytes: 200", "bytes: 200\n    bytes: 201", 14, "already defined"},
+		{"key twice", "bytes: 200", "bytes: 200\n    bytes: 201", 14, "models[0].bytes is there twice, first in line 13"},
+		{"source key twice", "path: /models/two.gguf", "path: /models/two.gguf\n      path: /models/three.gguf", 26, "models[1].source.path is there twice, first in line 25"},
+		{"tab before a key", "    licence: MIT\n    roles: [demo]", "    \tlicence: MIT\n    roles: [demo]", 14, "use spaces"},
+		{"tab after a dash", "- name: two", "-\tname: two", 23, "use spaces"},
 		{"name twice", "name: two", "name: one", 23, `"one" is there twice, first in line 3`},
 		{"missing name", "name: two", "name: ''", 23, "models[1].name is missing"},
 		{"bad name", "name: two", "name: Two/2", 23, "models[1].name: want lower-case"},
@@ -135,7 +138,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"alias", "licence: MIT", "licence: *l", 14, "anchors"},
 		{"list for keys", "models:", "models: []\nx:", 3, `unknown key "x"`},
 		{"text for keys", "source:\n      path: /models/two.gguf", "source: here", 24, "models[1].source: want keys, found here"},
-		{"tab", "default: one", "default:\t- one", 1, ""},
+		{"tab", "default: one", "default:\t- one", 1, "use spaces"},
 		{"cut", good[200:], "", 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -168,6 +171,29 @@ func TestDecodeWholeFile(t *testing.T) {
 	for _, s := range []string{"", "# only a comment\n", "---\n---\n", "- a\n", "text", "models: [1]", "models: {a: b}", "models", "\xff\xfe"} {
 		if c, err := Decode("m", []byte(s)); err == nil {
 			t.Errorf("Decode(%q) = %+v", s, c)
+		}
+	}
+}
+
+// What is wrong with the file as a whole is said, with a line.
+func TestDecodeDocuments(t *testing.T) {
+	for s, want := range map[string]string{
+		"":                              "m:1: the file is empty",
+		"# only a comment\n":            "m:1: the file is empty",
+		"---\n":                         "m:1: the file is empty",
+		"null\n":                        "m:1: the file is empty",
+		"models: []\n---\nmodels: []\n": "m:2: a second YAML document",
+		"models: []\n\n---\n":           "m:3: a second YAML document",
+		"---\n---\nmodels: []\n":        "m:1: the file is empty, or begins with an empty YAML document",
+		"models: []\n...\nmodels: []\n": "m:3: a second YAML document",
+	} {
+		if _, err := Decode("m", []byte(s)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("Decode(%q) fails with %v, want %q", s, err, want)
+		}
+	}
+	for _, s := range []string{"models: []\n", "---\nmodels: []\n...\n", "models: [] # a\ttab\n"} {
+		if _, err := Decode("m", []byte(s)); err != nil {
+			t.Errorf("Decode(%q): %v", s, err)
 		}
 	}
 }

@@ -11,10 +11,15 @@ import (
 
 	"dure/gguf"
 	"dure/inference/fetch"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrNotGGUF says that a file does not start like a GGUF file.
 var ErrNotGGUF = errors.New("this is not a GGUF file")
+
+// errNotRegular says it of what is no file at all.
+var errNotRegular = fmt.Errorf("%w: not a regular file", ErrNotGGUF)
 
 // ErrRemote says that a model runs on another server.
 var ErrRemote = errors.New("it runs on another server: there is nothing to pull")
@@ -58,6 +63,9 @@ func pull(ctx context.Context, f *fetch.Fetcher, e Entry, o Options) (string, er
 		return e.Source.Path, verifyPath(ctx, f, e)
 	}
 	if file, ok := Local(f.Home, e); ok && !o.Repin {
+		if e.Source.Manual != "" && e.SHA256 == "" { // nothing else has looked at it
+			return file, checkHeader(e, file)
+		}
 		return file, nil
 	}
 	name := "model-" + e.Name
@@ -212,6 +220,9 @@ func artifacts(e Entry) ([]fetch.Artifact, error) {
 func verifyPath(ctx context.Context, f *fetch.Fetcher, e Entry) error {
 	file := e.Source.Path
 	if err := checkGGUF(file); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w; %s", err, e.HowToGet())
+		}
 		return err
 	}
 	info, err := os.Stat(file)
@@ -221,10 +232,23 @@ func verifyPath(ctx context.Context, f *fetch.Fetcher, e Entry) error {
 	if e.Bytes != 0 && info.Size() != e.Bytes {
 		return fmt.Errorf("%s has %d bytes, the entry says %d", file, info.Size(), e.Bytes)
 	}
-	if e.SHA256 == "" {
-		return nil
+	if err := checkHeader(e, file); err != nil || e.SHA256 == "" {
+		return err
 	}
 	return verify(ctx, f, e.SHA256, file)
+}
+
+// checkHeader opens a model on the disk: its header must be sound, all that it
+// announces must be there, in all shards, and the architecture be the entry's.
+func checkHeader(e Entry, file string) error {
+	m, err := gguf.Open(file)
+	if err != nil {
+		return err
+	}
+	if err := e.judge(m.Metadata()); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", file, err), m.Close())
+	}
+	return m.Close()
 }
 
 func verify(ctx context.Context, f *fetch.Fetcher, sha256, file string) error {
@@ -236,22 +260,32 @@ func verify(ctx context.Context, f *fetch.Fetcher, sha256, file string) error {
 	if err != nil {
 		return err
 	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", file)
+	}
 	return f.Verify(ctx, file, hash, info.Size())
 }
 
-// checkGGUF looks at a file's first bytes.
+// checkGGUF looks at a file's first bytes. It looks what it is before it opens
+// it, and does not wait then: nobody may ever write into a named pipe.
 func checkGGUF(file string) error {
-	in, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	info, err := in.Stat()
+	info, err := os.Stat(file)
 	if err != nil {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return ErrNotGGUF
+		return errNotRegular
+	}
+	in, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if info, err = in.Stat(); err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errNotRegular
 	}
 	magic := make([]byte, 4)
 	if _, err := io.ReadFull(in, magic); err != nil || string(magic) != "GGUF" {

@@ -214,26 +214,3 @@ func TestPullFails(t *testing.T) {
 		})
 	}
 }
-
-func TestPullPath(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "m.gguf")
-	data := []byte("GGUF!")
-	if err := os.WriteFile(file, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	f := &fetch.Fetcher{Home: t.TempDir()}
-	source := Source{Path: file}
-	for _, e := range []Entry{{Source: source}, {Source: source, Bytes: 5}, {Source: source, Bytes: 5, SHA256: sum(data)}} {
-		if got, err := Pull(ctx, f, e, Options{}); err != nil || got != file {
-			t.Errorf("Pull(%+v) = %s, %v", e, got, err)
-		}
-		if got, ok := Local(f.Home, e); !ok || got != file {
-			t.Errorf("Local(%+v) = %s, %v", e, got, ok)
-		}
-	}
-	for _, e := range []Entry{{Source: source, Bytes: 4}, {Source: source, SHA256: sumA}, {Source: Source{Path: file + "x"}}, {Source: Source{Path: filepath.Dir(file)}}} {
-		if _, err := Pull(ctx, f, e, Options{}); err == nil {
-			t.Errorf("Pull(%+v) worked", e)
-		}
-	}
-}

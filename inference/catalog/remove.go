@@ -104,8 +104,11 @@ type Verified struct {
 }
 
 // Verify reads all files of a model again and compares them with their hashes. A
-// damaged file of dure's own is set aside, so that nothing loads it. Errors are
-// ErrRemote, ErrNotHere, a *DamagedError for each damaged file, or ctx's cause.
+// damaged file of dure's own is set aside, so that nothing loads it. Where no hash
+// is known, and for a user's own file, the header must be sound and nothing that
+// it announces be missing; its architecture must always be the entry's. Errors
+// are ErrRemote, ErrNotHere, a *DamagedError for each damaged file, what speaks
+// against a whole file, or ctx's cause.
 func Verify(ctx context.Context, f *fetch.Fetcher, e Entry) ([]Verified, error) {
 	all, err := verifyEntry(ctx, f, e)
 	if err != nil {
@@ -127,11 +130,12 @@ func verifyEntry(ctx context.Context, f *fetch.Fetcher, e Entry) ([]Verified, er
 	}
 	first, ok := Local(f.Home, e)
 	if !ok {
-		return nil, ErrNotHere
+		return nil, fmt.Errorf("%w: %s", ErrNotHere, e.HowToGet())
 	}
 	var all []Verified
 	var errs []error
-	for i, w := range wants(f.Home, e) {
+	files := wants(f.Home, e)
+	for i, w := range files {
 		file := first
 		if i > 0 {
 			file = filepath.Join(filepath.Dir(first), w.name)
@@ -145,6 +149,11 @@ func verifyEntry(ctx context.Context, f *fetch.Fetcher, e Entry) ([]Verified, er
 			continue
 		}
 		all = append(all, Verified{file, w.sha256})
+	}
+	if len(errs) == 0 && (e.Architecture != "" || files[0].sha256 == "" || e.Source.Path != "") {
+		if err := checkHeader(e, first); err != nil { // shards are missing, or it is another model: nothing is damaged
+			return nil, err
+		}
 	}
 	return all, errors.Join(errs...)
 }

@@ -129,6 +129,20 @@ func (e Entry) fileName() string {
 // pull and nothing to load.
 func (e Entry) Remote() bool { return e.Source.Endpoint != nil }
 
+// HowToGet says what to do so that the model is on this machine, for whoever
+// found that it is not.
+func (e Entry) HowToGet() string {
+	switch s := e.Source; {
+	case e.Remote():
+		return "it runs on another server, " + s.Endpoint.URL + ": there is nothing to get"
+	case s.Path != "":
+		return "put the file at " + s.Path + ", or correct the path of its entry"
+	case s.Manual != "":
+		return fmt.Sprintf("it cannot be fetched: %s; then put it into DURE_HOME as models/%s/%s and check it with `dure pull %s`", s.Manual, e.Name, e.fileName(), e.Name)
+	}
+	return "get it with `dure pull " + e.Name + "`"
+}
+
 // Origin is the source in one line, for people.
 func (e Entry) Origin() string {
 	s := e.Source

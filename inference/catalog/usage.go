@@ -19,8 +19,22 @@ type BudgetError struct {
 }
 
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("%.1f GB are in use and %.1f GB more are needed, the budget is %.1f GB; see `dure rm --leftovers` and `dure list`, or raise the budget",
-		float64(e.Used)/1e9, float64(e.Need)/1e9, float64(e.Budget)/1e9)
+	return fmt.Sprintf("%s are in use and %s more are needed, the budget is %s, %s less; see `dure rm --leftovers` and `dure list`, or raise the budget",
+		amount(e.Used), amount(e.Need), amount(e.Budget), amount(e.Used+e.Need-e.Budget))
+}
+
+// amount is a size for people, in a unit in which it is not nothing.
+func amount(bytes int64) string {
+	n, unit := float64(bytes), ""
+	for _, unit = range []string{"KiB", "MiB", "GiB"} {
+		if n /= 1024; n < 1023.95 { // what would be shown as 1024.0
+			break
+		}
+	}
+	if bytes < 1024 {
+		return fmt.Sprintf("%d bytes", bytes)
+	}
+	return fmt.Sprintf("%.1f %s", n, unit)
 }
 
 // checkRoom compares what is needed with the disk and the budget.
@@ -54,6 +68,24 @@ func DiskUse(path string) (int64, error) {
 		}
 		return err
 	})
+	return sum, err
+}
+
+// Fetched is how many bytes of a model's files lie in downloads and need not be
+// fetched again. DiskUse of an unfinished file is more: the room for all of it is
+// taken when it is begun. Wheels are not counted: several models may be in one.
+func Fetched(f *fetch.Fetcher, model string) (int64, error) {
+	entries, err := names(f.Downloads())
+	files := map[string]bool{}
+	for _, d := range entries {
+		if whole, _ := fetch.PartOf(d.Name()); strings.HasPrefix(whole, model+"+") {
+			files[whole] = true
+		}
+	}
+	var sum int64
+	for file := range files {
+		sum += f.Fetched(file)
+	}
 	return sum, err
 }
 

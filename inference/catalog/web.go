@@ -209,20 +209,26 @@ func Headers(ctx context.Context, f *fetch.Fetcher, e Entry, o Options) ([]*gguf
 var ErrNoHeaders = errors.New("its source cannot be read in part")
 
 func (p *puller) judgeHeader(header *gguf.File) error {
-	if want := p.e.Architecture; want != "" {
-		v, _ := header.Metadata.Get("general.architecture")
-		got, err := v.Text()
-		if err != nil {
-			return fmt.Errorf("its architecture: %w", err)
-		}
-		if got != want {
-			return fmt.Errorf("its architecture is %q, the entry says %q", got, want)
-		}
-	}
-	if p.o.Check == nil {
-		return nil
+	if err := p.e.judge(&header.Metadata); err != nil || p.o.Check == nil {
+		return err
 	}
 	return p.o.Check(p.e, header)
+}
+
+// judge compares what a file says of itself with the entry.
+func (e Entry) judge(m *gguf.Metadata) error {
+	if e.Architecture == "" {
+		return nil
+	}
+	v, _ := m.Get("general.architecture")
+	got, err := v.Text()
+	if err != nil {
+		return fmt.Errorf("its architecture: %w", err)
+	}
+	if got != e.Architecture {
+		return fmt.Errorf("its architecture is %q, the entry says %q", got, e.Architecture)
+	}
+	return nil
 }
 
 // room makes sure that all of what is missing fits.

@@ -101,7 +101,7 @@ func (f *Fetcher) transferAll(ctx context.Context, l Link, r Remote, hash Hash, 
 			return &WebError{URL: l.File, Reason: "the file on the server changes again and again", Failure: FailureOther, Err: errChanged}
 		}
 		f.log().Warn("the file on the server has changed, asking for it anew", "path", l.File)
-		if r, err = f.Probe(ctx, l); err != nil {
+		if r, err = f.probe(ctx, l, t.judge); err != nil {
 			return err
 		}
 		if r.Hash != (Hash{}) && r.Hash != hash {

@@ -145,6 +145,21 @@ func (f *Fetcher) Missing(l Link, bytes int64) uint64 {
 	return uint64(bytes)
 }
 
+// Fetched is how many bytes of a download are here: all of a finished one, and of
+// an unfinished one those that the next pull need not fetch again. That is less
+// than what it takes on the disk, where the room for all of it was taken.
+func (f *Fetcher) Fetched(file string) int64 {
+	path := filepath.Join(f.Downloads(), file)
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		return info.Size()
+	}
+	p, ok := readPart(path+stateSuffix, path+partSuffix)
+	if !ok {
+		return 0
+	}
+	return p.done()
+}
+
 // DropDownload removes what is here of a file, finished or not. The caller knows
 // that nobody is fetching it.
 func (f *Fetcher) DropDownload(l Link) error {

@@ -3,7 +3,6 @@ package fetch
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,11 +14,23 @@ import (
 // first byte. Errors are *WebError, and *SizeError or *HashError where the
 // server itself says that its file is not the link's.
 func (f *Fetcher) Probe(ctx context.Context, l Link) (Remote, error) {
+	return f.impatient().probe(ctx, l, firstContact)
+}
+
+// impatient is f for what somebody waits for.
+func (f *Fetcher) impatient() *Fetcher {
+	quick := *f
+	quick.Web = f.Web.impatient()
+	return &quick
+}
+
+// probe passes errors of the connection through judge.
+func (f *Fetcher) probe(ctx context.Context, l Link, judge func(error) error) (Remote, error) {
 	var r Remote
 	err := f.again(ctx, l.File, func() (bool, error) {
 		a, err := f.Web.get(ctx, l, l.URL, wants{to: 1})
 		if err != nil {
-			return false, firstContact(err)
+			return false, judge(err)
 		}
 		defer a.body.Close()
 		r, err = a.remote()
@@ -32,16 +43,6 @@ func (f *Fetcher) Probe(ctx context.Context, l Link) (Remote, error) {
 		return Remote{}, fmt.Errorf("ask for %s: %w", l.File, err)
 	}
 	return r, nil
-}
-
-// firstContact makes an unknown host an error at once: nothing has begun that
-// would be worth waiting for.
-func firstContact(err error) error {
-	var web *WebError
-	if errors.As(err, &web) && web.noHost {
-		web.retry = false
-	}
-	return err
 }
 
 // remote reads the answer to a request for the first byte.
@@ -96,11 +97,12 @@ func (f *Fetcher) ReadRange(ctx context.Context, l Link, r Remote, from, n int64
 	if from < 0 || from >= to {
 		return nil, nil
 	}
+	f = f.impatient()
 	var data []byte
 	err := f.again(ctx, l.File, func() (bool, error) {
 		a, err := f.Web.get(ctx, l, l.URL, wants{from: from, to: to, ifRange: r.ETag})
 		if err != nil {
-			return false, err
+			return false, firstContact(err)
 		}
 		defer a.body.Close()
 		if a.StatusCode == http.StatusOK { // no ranges: the bytes before are read past

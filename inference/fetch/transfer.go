@@ -26,6 +26,7 @@ type transfer struct {
 	// which spares the hub a request for each range.
 	from string
 	told int64 // bytes of the last progress
+	came bool  // bytes have come in this run
 }
 
 // checkpointEvery is how often the state is written: what came since is fetched
@@ -124,8 +125,19 @@ func (t *transfer) segment(ctx context.Context, i int) error {
 		if err != nil && !t.remote.Ranges {
 			t.advance(i, -t.doneOf(i)) // such a server can only begin anew
 		}
-		return t.doneOf(i) > before, err
+		return t.doneOf(i) > before, t.judge(err)
 	})
+}
+
+// judge makes a server that cannot be reached a matter of patience only where it
+// has delivered before.
+func (t *transfer) judge(err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.came {
+		return err
+	}
+	return firstContact(err)
 }
 
 func (t *transfer) doneOf(i int) int64 {
@@ -137,6 +149,7 @@ func (t *transfer) doneOf(i int) int64 {
 func (t *transfer) advance(i int, n int64) {
 	t.mu.Lock()
 	t.part.Done[i] += n
+	t.came = t.came || n > 0
 	t.mu.Unlock()
 	t.report(false)
 }

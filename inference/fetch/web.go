@@ -45,10 +45,13 @@ type Web struct {
 	Connections int
 	// Segment is the size of a range in bytes; 0 is 32 MiB.
 	Segment int64
-	// Stall is how long a connection may be silent; 0 is 30 seconds.
+	// Stall is how long a connection may be silent; 0 is 30 seconds, and 10 for
+	// Probe and ReadRange, for which somebody waits.
 	Stall time.Duration
 	// Attempts is how often one range is asked for without a byte of answer; 0
-	// is 8, which with the waits between them is about two minutes.
+	// is 8, which with the waits between them is about two minutes, and 3 for
+	// Probe and ReadRange. Where no connection can be made at all it is 2 until
+	// bytes have come.
 	Attempts int
 	// Wait sleeps between attempts; nil is a timer. It ends with ctx.
 	Wait func(ctx context.Context, d time.Duration) error
@@ -80,6 +83,17 @@ func (w Web) attempts() int {
 		return w.Attempts
 	}
 	return 8
+}
+
+// impatient is how to ask where nothing is under way that would be lost.
+func (w Web) impatient() Web {
+	if w.Attempts == 0 {
+		w.Attempts = 3
+	}
+	if w.Stall == 0 {
+		w.Stall = 10 * time.Second
+	}
+	return w
 }
 
 func (w Web) wait(ctx context.Context, d time.Duration) error {

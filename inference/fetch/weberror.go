@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // WebError says that a web server did not give what was asked for.
@@ -28,6 +30,10 @@ type WebError struct {
 	after time.Duration
 	// noHost: the name of the server is not known here.
 	noHost bool
+	// noWay: no connection to the server, or to the proxy, can be made from here.
+	noWay bool
+	// once: it is worth only one more try.
+	once bool
 }
 
 func (e *WebError) Error() string {
@@ -86,7 +92,37 @@ func networkError(u *url.URL, err error) *WebError {
 		e.noHost = true
 		e.Fix = "there is no host of this name here: check the network, or set the address of a mirror"
 	}
+	e.noConnection(err)
 	return e
+}
+
+// noConnection sees whether the connection was refused, or found no way.
+func (e *WebError) noConnection(err error) {
+	var op *net.OpError
+	refused := errors.Is(err, unix.ECONNREFUSED)
+	if e.noWay = refused || errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH); !e.noWay {
+		return
+	}
+	switch {
+	case errors.As(err, &op) && op.Op == "proxyconnect":
+		e.Fix = "the proxy cannot be reached: check the proxy settings"
+	case refused:
+		e.Fix = "no server listens there: check the address, and that the server runs"
+	default:
+		e.Fix = "there is no way to it from here: check the network and the proxy settings"
+	}
+}
+
+// firstContact is for errors before any byte has come, when nothing has begun
+// that would be worth waiting for: an unknown host is an error at once, and one
+// that cannot be reached after a second try.
+func firstContact(err error) error {
+	var web *WebError
+	if errors.As(err, &web) {
+		web.retry = web.retry && !web.noHost
+		web.once = web.noWay
+	}
+	return err
 }
 
 // statusError reads an answer that is no file and closes it.
@@ -152,6 +188,15 @@ func retryable(err error) (time.Duration, bool) {
 	return 0, false
 }
 
+// tries is how often to ask where each answer is like err.
+func (w Web) tries(err error) int {
+	var web *WebError
+	if errors.As(err, &web) && web.once {
+		return min(2, w.attempts())
+	}
+	return w.attempts()
+}
+
 // again calls do until it succeeds, fails for good, or failed too often without
 // any progress, and returns the last error. One lost connection is nothing to
 // talk about; what goes on longer is logged.
@@ -171,7 +216,7 @@ func (f *Fetcher) again(ctx context.Context, file string, do func() (progress bo
 		if progress {
 			tries = 1
 		}
-		if tries >= f.Web.attempts() {
+		if tries >= f.Web.tries(err) {
 			return fmt.Errorf("gave up after %d attempts: %w", tries, err)
 		}
 		pause := backoff(tries, wish)
