@@ -99,8 +99,10 @@ func (c *Context) State(dst []byte, seq int, flags StateFlags) ([]byte, error) {
 	return dst, nil
 }
 
-// SetState replaces the state of a sequence by bytes that State returned. A
-// refused blob leaves the sequence empty.
+// SetState replaces the state of a sequence by bytes that State returned. After
+// an error the sequence is empty: the engine itself can leave part of a refused
+// blob behind, or all of it. It takes bytes of another model of the same shape,
+// and some that are cut short: check them before (kvcache/blob).
 func (c *Context) SetState(src []byte, seq int, flags StateFlags) error {
 	if err := c.checkSeq(seq); err != nil {
 		return err
@@ -109,7 +111,8 @@ func (c *Context) SetState(src []byte, seq int, flags StateFlags) error {
 		return fmt.Errorf("%w: no bytes for sequence %d", ErrState, seq)
 	}
 	if n := llama.StateSeqSetDataExt(c.handle, src, llama.SeqId(seq), uint32(flags)); n == 0 {
-		return fmt.Errorf("%w: the engine refused %d bytes for sequence %d: %s", ErrState, len(src), seq, c.model.lib.log.takeProblems())
+		err := fmt.Errorf("%w: the engine refused %d bytes for sequence %d: %s", ErrState, len(src), seq, c.model.lib.log.takeProblems())
+		return errors.Join(err, c.Remove(seq, All, All))
 	}
 	return nil
 }
