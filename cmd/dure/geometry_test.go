@@ -72,16 +72,21 @@ func fileGeometry(t *testing.T, e catalog.Entry) *gguf.Geometry {
 	if !ok {
 		t.Fatalf("%s is not on this machine", e.Name)
 	}
+	g, _ := readGeometry(t, path)
+	return g
+}
+
+// readGeometry returns a file's geometry and how many bytes its header takes.
+func readGeometry(t *testing.T, path string) (g *gguf.Geometry, header uint64) {
 	m, err := gguf.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	g, err := m.Geometry()
-	if err != nil {
+	if g, err = m.Geometry(); err != nil {
 		t.Fatal(err)
 	}
-	return g
+	return g, m.Files[0].DataOffset
 }
 
 // shapeGeometry is that of a file of the same dimensions, its weights scaled to
@@ -95,16 +100,7 @@ func shapeGeometry(t *testing.T, e catalog.Entry, weights gguf.TensorType) *gguf
 	if err := w.WriteFile(path); err != nil {
 		t.Fatal(err)
 	}
-	m, err := gguf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	g, err := m.Geometry()
-	if err != nil {
-		t.Fatal(err)
-	}
-	header := uint64(m.Files[0].DataOffset)
+	g, header := readGeometry(t, path)
 	scaleWeights(g, uint64(e.Bytes)-header)
 	g.Name, g.FileType, g.Types = "", "", nil // those are the shape's
 	return g
