@@ -107,7 +107,7 @@ func TestImports(t *testing.T) {
 			if imported == "dure" && p.ImportPath != "dure/cmd/dure" {
 				t.Errorf("%s imports the root package: only cmd reads the built-in catalogue", p.ImportPath)
 			}
-			if strings.HasSuffix(imported, "/enginetest") {
+			if strings.HasSuffix(imported, "/enginetest") || strings.HasSuffix(imported, "/fetchtest") {
 				t.Errorf("%s imports %s outside of tests", p.ImportPath, imported)
 			}
 		}

@@ -1,12 +1,10 @@
 package catalog
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"testing"
 
 	"dure/inference/fetch"
+	"dure/inference/fetch/fetchtest"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -278,25 +277,7 @@ func TestPullPartsKilled(t *testing.T) {
 func killAt(t *testing.T, home string, e Entry, alive string, more ...string) {
 	t.Helper()
 	cmd := child(t, home, e, alive, more...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	pipe, err := os.Open(alive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pipe.Close()
-	in := bufio.NewReader(pipe)
-	if _, err := in.ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // it was killed
-	if _, err := io.Copy(io.Discard, in); err != nil {
-		t.Fatal(err) // ends when the last process that holds the pipe is gone
-	}
+	fetchtest.KillAt(t, cmd, alive)
 }
 
 // Cancelled while it joins: nothing stays in tmp.

@@ -1,11 +1,9 @@
 package fetch
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dure/inference/fetch/fetchtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,25 +26,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	alive, home := fifo(t), t.TempDir()
 	tools(t, map[string]string{"npm": `exec 3> '` + alive + `'; echo half > "$4/half"; echo up >&3; exec sleep 600`})
 	cmd := child(t, "fetch", home, archive)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	pipe, err := os.Open(alive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pipe.Close()
-	in := bufio.NewReader(pipe)
-	if _, err := in.ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // it was killed
-	if _, err := io.Copy(io.Discard, in); err != nil {
-		t.Fatal(err) // ends only when the client is gone
-	}
+	fetchtest.KillAt(t, cmd, alive)
 	if left := leftovers(t, home, "tmp"); len(left) != 1 {
 		t.Fatalf("tmp holds %v, want what was left", left)
 	}

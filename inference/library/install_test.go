@@ -1,10 +1,8 @@
 package library
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +13,7 @@ import (
 	"testing"
 
 	"dure/inference/fetch"
+	"dure/inference/fetch/fetchtest"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -295,25 +294,7 @@ func TestKilledInstall(t *testing.T) {
 	tools(t, map[string]string{"npm": `exec 3> '` + alive + `'; echo up >&3; exec sleep 600`})
 	home := t.TempDir()
 	cmd := child(t, home, shelf)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	pipe, err := os.Open(alive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pipe.Close()
-	in := bufio.NewReader(pipe)
-	if _, err := in.ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // it was killed
-	if _, err := io.Copy(io.Discard, in); err != nil {
-		t.Fatal(err) // ends only when the client is gone too
-	}
+	fetchtest.KillAt(t, cmd, alive)
 	if _, err := Open(home, CPU); !errors.Is(err, ErrNotInstalled) {
 		t.Fatalf("after the kill: %v", err)
 	}
