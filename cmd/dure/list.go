@@ -98,20 +98,12 @@ func row(home string, e catalog.Entry) (modelRow, error) {
 	if err != nil {
 		return r, err
 	}
-	// The downloads of a model begin with its name and a plus.
-	parts, err := filepath.Glob(filepath.Join(home, "downloads", e.Name+"+*"))
-	for _, p := range parts {
-		n, sizeErr := catalog.DiskUse(p) // room is reserved before it is filled
-		r.Disk += n
-		r.begun = r.begun || n > 0
-		err = errors.Join(err, sizeErr)
-	}
-	if ok || disk > 16<<10 { // less is an empty folder with its notes
+	var begun int64
+	r.Partial, begun, err = catalog.Begun(&fetch.Fetcher{Home: home}, e.Name)
+	if r.Disk, r.begun = begun, begun > 0; ok || disk > 16<<10 { // less is an empty folder with its notes
 		r.Disk += disk
 	}
-	var fetchedErr error
-	r.Partial, fetchedErr = catalog.Fetched(&fetch.Fetcher{Home: home}, e.Name)
-	return r, errors.Join(err, fetchedErr)
+	return r, err
 }
 
 func (r modelRow) title() string {

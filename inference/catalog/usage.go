@@ -71,22 +71,26 @@ func DiskUse(path string) (int64, error) {
 	return sum, err
 }
 
-// Fetched is how many bytes of a model's files lie in downloads and need not be
-// fetched again. DiskUse of an unfinished file is more: the room for all of it is
-// taken when it is begun. Wheels are not counted: several models may be in one.
-func Fetched(f *fetch.Fetcher, model string) (int64, error) {
+// Begun is what lies in downloads of a model's files: how many bytes need not be
+// fetched again, and what they take on the disk, which is more, since the room
+// for all of a file is taken when it is begun. Wheels are not counted: several
+// models may be in one.
+func Begun(f *fetch.Fetcher, model string) (fetched, disk int64, err error) {
 	entries, err := names(f.Downloads())
 	files := map[string]bool{}
 	for _, d := range entries {
-		if whole, _ := fetch.PartOf(d.Name()); strings.HasPrefix(whole, model+"+") {
-			files[whole] = true
+		whole, _ := fetch.PartOf(d.Name())
+		if !strings.HasPrefix(whole, model+"+") {
+			continue
 		}
+		files[whole] = true
+		n, useErr := DiskUse(filepath.Join(f.Downloads(), d.Name()))
+		disk, err = disk+n, errors.Join(err, useErr)
 	}
-	var sum int64
 	for file := range files {
-		sum += f.Fetched(file)
+		fetched += f.Fetched(file)
 	}
-	return sum, err
+	return fetched, disk, err
 }
 
 func blocks(info fs.FileInfo) int64 {

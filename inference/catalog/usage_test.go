@@ -48,25 +48,25 @@ func (b *brokenOff) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Of a download that was broken off, what came is told, not the room it takes.
-func TestFetched(t *testing.T) {
+func TestBegun(t *testing.T) {
 	data := model(t, 1)
 	h := newFakeHub(t, map[string][]byte{"sub/m.gguf": data})
 	f, e := fetcher(t), hubEntry()
 	line := &brokenOff{}
 	line.after.Store(2 + 2 + 2 + 2) // the probe, the header and the first range ask hub and store; two more ranges
 	f.Web.Connections, f.Web.Attempts, f.Web.Transport = 1, 1, line
-	if n, err := Fetched(f, "m"); err != nil || n != 0 {
+	if n, disk, err := Begun(f, "m"); err != nil || n != 0 || disk != 0 {
 		t.Errorf("%d bytes before, %v", n, err)
 	}
 	if _, err := Pull(ctx, f, e, Options{Hub: h.URL}); err == nil {
 		t.Fatal("the pull went through")
 	}
 	put(t, filepath.Join(f.Downloads(), "m2+m.gguf"), data) // another model's
-	if got, err := Fetched(f, "m"); err != nil || got != 3*64<<10 {
+	if got, disk, err := Begun(f, "m"); err != nil || got != 3*64<<10 || disk == 0 {
 		t.Errorf("%d bytes are there, %v", got, err)
 	}
 	put(t, filepath.Join(f.Downloads(), "m+other.gguf"), data[:100])
-	if got, err := Fetched(f, "m"); err != nil || got != 3*64<<10+100 {
+	if got, disk, err := Begun(f, "m"); err != nil || got != 3*64<<10+100 || disk == 0 {
 		t.Errorf("%d bytes with a finished file, %v", got, err)
 	}
 }
