@@ -81,40 +81,22 @@ func bindBuffers(dir string) error {
 			b.err = fmt.Errorf("%w: not known on %s", ErrBreakdown, runtime.GOARCH)
 			return
 		}
-		var base uintptr
-		if b.breakdown, b.err = symbol(filepath.Join(dir, "libllama.so"), breakdownSymbol); b.err != nil {
+		if b.err = symbols(ErrBreakdown, filepath.Join(dir, "libllama.so"), map[string]*uintptr{breakdownSymbol: &b.breakdown}); b.err != nil {
 			return
 		}
-		path := filepath.Join(dir, "libggml-base.so")
-		if base, b.err = purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL); b.err != nil {
-			b.err = fmt.Errorf("%w: open %s: %w", ErrBreakdown, path, b.err)
+		var name, isHost, device, devName uintptr
+		if b.err = symbols(ErrBreakdown, filepath.Join(dir, "libggml-base.so"), map[string]*uintptr{
+			"ggml_backend_buft_name": &name, "ggml_backend_buft_is_host": &isHost,
+			"ggml_backend_buft_get_device": &device, "ggml_backend_dev_name": &devName,
+		}); b.err != nil {
 			return
 		}
-		for name, call := range map[string]any{
-			"ggml_backend_buft_name": &b.name, "ggml_backend_buft_is_host": &b.isHost,
-			"ggml_backend_buft_get_device": &b.device, "ggml_backend_dev_name": &b.devName,
-		} {
-			addr, err := purego.Dlsym(base, name)
-			if err != nil {
-				b.err = fmt.Errorf("%w: %s: %w; %s", ErrBreakdown, path, err, installHint)
-				return
-			}
-			purego.RegisterFunc(call, addr)
-		}
+		purego.RegisterFunc(&b.name, name)
+		purego.RegisterFunc(&b.isHost, isHost)
+		purego.RegisterFunc(&b.device, device)
+		purego.RegisterFunc(&b.devName, devName)
 	})
 	return b.err
-}
-
-func symbol(path, name string) (uintptr, error) {
-	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
-	if err != nil {
-		return 0, fmt.Errorf("%w: open %s: %w", ErrBreakdown, path, err)
-	}
-	addr, err := purego.Dlsym(handle, name)
-	if err != nil {
-		return 0, fmt.Errorf("%w: %s does not export it: %w; %s", ErrBreakdown, path, err, installHint)
-	}
-	return addr, nil
 }
 
 func breakdown(dir string, ctx uintptr) (Breakdown, error) {

@@ -159,20 +159,27 @@ var extra struct {
 // bindExtra binds calls of libllama that yzma lacks or binds unsafely: its
 // Tokenize hands a nil pointer to C for text that holds a NUL byte.
 func bindExtra(dir string) error {
-	path := filepath.Join(dir, "libllama.so")
-	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
-	if err != nil {
-		return fmt.Errorf("%w: open %s: %w", ErrLibrary, path, err)
-	}
 	var tokenize uintptr
-	for name, addr := range map[string]*uintptr{
+	if err := symbols(ErrLibrary, filepath.Join(dir, "libllama.so"), map[string]*uintptr{
 		"llama_tokenize": &tokenize, "llama_token_to_piece": &extra.tokenToPiece,
 		"llama_vocab_get_attr": &extra.tokenAttr, "llama_vocab_is_eog": &extra.isEOG,
-	} {
-		if *addr, err = purego.Dlsym(handle, name); err != nil {
-			return fmt.Errorf("%w: %s: %w; %s", ErrLibrary, path, err, installHint)
-		}
+	}); err != nil {
+		return err
 	}
 	purego.RegisterFunc(&extra.tokenize, tokenize)
+	return nil
+}
+
+// symbols opens a library and finds addresses in it by name. Its errors are kind.
+func symbols(kind error, path string, into map[string]*uintptr) error {
+	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	if err != nil {
+		return fmt.Errorf("%w: open %s: %w", kind, path, err)
+	}
+	for name, addr := range into {
+		if *addr, err = purego.Dlsym(handle, name); err != nil {
+			return fmt.Errorf("%w: %s: %w; %s", kind, path, err, installHint)
+		}
+	}
 	return nil
 }
