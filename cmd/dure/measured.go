@@ -26,9 +26,9 @@ type measured struct {
 }
 
 type measuredRow struct {
-	Engine string           `json:"engine"`
-	Model  string           `json:"model"`
-	Shape  plan.Measurement `json:"measurement"`
+	Engine      string           `json:"engine"`
+	Model       string           `json:"model"`
+	Measurement plan.Measurement `json:"measurement"`
 }
 
 // mostMeasured rows are kept, the latest ones.
@@ -64,7 +64,7 @@ func (m *measured) shapes(of plan.Model) []plan.Measurement {
 	var all []plan.Measurement
 	for _, r := range m.rows {
 		if r.Engine == m.engine && r.Model == modelKey(of) {
-			all = append(all, r.Shape)
+			all = append(all, r.Measurement)
 		}
 	}
 	return all
@@ -74,12 +74,12 @@ func (m *measured) shapes(of plan.Model) []plan.Measurement {
 func (m *measured) add(of plan.Model, shape plan.Shape, memory []llm.Memory) error {
 	row := measuredRow{m.engine, modelKey(of), plan.Measurement{Shape: shape, Compute: map[string]uint64{}}}
 	for _, b := range memory {
-		row.Shape.Compute[b.Device] += b.Compute
+		row.Measurement.Compute[b.Device] += b.Compute
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, r := range m.rows {
-		if r.Engine == row.Engine && r.Model == row.Model && r.Shape.Shape == shape {
+		if r.Engine == row.Engine && r.Model == row.Model && r.Measurement.Shape == shape {
 			if reflect.DeepEqual(r, row) {
 				return nil
 			}
