@@ -17,6 +17,8 @@ const (
 	CodeQueueFull       Code = "queue_full"              // RetryAfter is set
 	CodeLoadFailed      Code = "model_load_failed"       // Message says why and what to do
 	CodeRunnerLost      Code = "runner_lost"             // the model's process died; the next request starts a new one
+	CodeDeadline        Code = "deadline_exceeded"       // the request's own deadline passed
+	CodeAgentStopped    Code = "agent_stopped"           // its agent, or one above it, was cancelled
 	CodeShuttingDown    Code = "shutting_down"
 	CodeInternal        Code = "internal_error"
 )
@@ -30,6 +32,8 @@ var (
 	ErrQueueFull       = &Error{Code: CodeQueueFull}
 	ErrLoadFailed      = &Error{Code: CodeLoadFailed}
 	ErrRunnerLost      = &Error{Code: CodeRunnerLost}
+	ErrDeadline        = &Error{Code: CodeDeadline}
+	ErrAgentStopped    = &Error{Code: CodeAgentStopped}
 	ErrShuttingDown    = &Error{Code: CodeShuttingDown}
 	ErrInternal        = &Error{Code: CodeInternal}
 )

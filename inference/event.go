@@ -29,10 +29,36 @@ const (
 type Usage struct {
 	PromptTokens     int     `json:"prompt_tokens"`
 	CompletionTokens int     `json:"completion_tokens"`
-	CachedTokens     int     `json:"cached_tokens"`
-	QueueMS          float64 `json:"queue_ms"`
-	PrefillMS        float64 `json:"prefill_ms"`
-	DecodeMS         float64 `json:"decode_ms"`
+	// CachedTokens of the prompt were not read again.
+	CachedTokens int     `json:"cached_tokens"`
+	QueueMS      float64 `json:"queue_ms"`
+	RestoreMS    float64 `json:"restore_ms"`
+	PrefillMS    float64 `json:"prefill_ms"`
+	DecodeMS     float64 `json:"decode_ms"`
+	// Prefix tells about CachedTokens; nil where nothing is known.
+	Prefix *PrefixUsage `json:"prefix,omitempty"`
+}
+
+// PrefixUsage says where reused tokens came from and why there were no more.
+type PrefixUsage struct {
+	// Tier is the slowest one that was needed: "hot", "ram", "disk", or "gone"
+	// where nothing was reused.
+	Tier string `json:"tier"`
+	// Reason why no more was reused: "" (all that can be), "new", "evicted",
+	// "checkpoint", "slow".
+	Reason string `json:"reason,omitempty"`
+	// Break is where the prompt left what its session held; nil if it did not.
+	Break *PrefixBreak `json:"break,omitempty"`
+}
+
+// PrefixBreak is the first token of a prompt that differs from the session's
+// past: the client, or the template, changed what was said.
+type PrefixBreak struct {
+	Position int `json:"position"` // in tokens
+	// Was is the text of the token that the session held, Is that of the prompt;
+	// empty where the prompt ends there.
+	Was string `json:"was"`
+	Is  string `json:"is"`
 }
 
 // Event is one step of an answer.

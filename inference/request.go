@@ -25,7 +25,51 @@ type Request struct {
 	Messages []Message `json:"messages,omitempty"`
 	Prompt   *Prompt   `json:"prompt,omitempty"`
 	Params   Params    `json:"params"`
+	Caller   Caller    `json:"caller,omitzero"`
 }
+
+// Caller says who asks, how urgent it is and what follows: what a scheduler and
+// a prefix cache can use. All of it may be left out.
+type Caller struct {
+	// Session names the conversation that the prompt continues: its state is
+	// looked for first, and kept with a view to the next turn.
+	Session string `json:"session,omitempty"`
+	// Agent that asks, and the agent that started it.
+	Agent  string `json:"agent,omitempty"`
+	Parent string `json:"parent,omitempty"`
+	// Priority is PriorityInteractive where it is empty.
+	Priority Priority `json:"priority,omitempty"`
+	// DeadlineMS is how many milliseconds after its arrival a request is of no
+	// more use: it then ends with CodeDeadline. 0 = never.
+	DeadlineMS int `json:"deadline_ms,omitempty"`
+	// Next is what the session does after this answer.
+	Next Phase `json:"next,omitempty"`
+	// PinPrefix keeps the state of everything before the last message (of a raw
+	// prompt: of all of it) until the model is unloaded.
+	PinPrefix bool `json:"pin_prefix,omitempty"`
+}
+
+// Priority of a request. Waiting raises it by and by.
+type Priority string
+
+// Priorities, the most urgent first.
+const (
+	PriorityInteractive Priority = "interactive" // a person waits
+	PriorityPlanner     Priority = "planner"     // an agent that others wait for
+	PriorityMerge       Priority = "merge"       // mergers and judges
+	PriorityWorker      Priority = "worker"
+	PriorityBackground  Priority = "background"
+)
+
+// Phase is what a session does after an answer.
+type Phase string
+
+// Phases. The empty one says nothing.
+const (
+	PhaseWaiting Phase = "waiting" // for a tool or another agent; it comes back
+	PhaseIdle    Phase = "idle"    // alive, nothing is announced
+	PhaseEnded   Phase = "ended"   // nobody comes back
+)
 
 // Prompt is what a model continues without a chat template: text, or where
 // Tokens is not nil exactly those tokens and nothing added.
