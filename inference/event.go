@@ -27,8 +27,8 @@ const (
 // Usage counts tokens and where the time went. Times are milliseconds of wall
 // clock as measured by the engine's owner.
 type Usage struct {
-	PromptTokens     int     `json:"prompt_tokens"`
-	CompletionTokens int     `json:"completion_tokens"`
+	PromptTokens     int `json:"prompt_tokens"`
+	CompletionTokens int `json:"completion_tokens"`
 	// CachedTokens of the prompt were not read again.
 	CachedTokens int     `json:"cached_tokens"`
 	QueueMS      float64 `json:"queue_ms"`
