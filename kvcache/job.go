@@ -77,6 +77,8 @@ type step struct {
 type job struct {
 	steps   []*step
 	lease   *lease
+	payee   *lease    // gets the cells that are cleared, where that is not lease
+	held    int       // a sequence that must stay as it is until the end, +1
 	leaving []*object // what its drops will free, and may be promised
 	victims seqSet    // sequences that it clears
 	noWrite bool      // a write failed: those after it rest on it
@@ -97,6 +99,9 @@ func (t *Tree) submit(j *job) {
 func (t *Tree) target(o *object) Target {
 	return Target{ID: o.id, Tier: o.tier, From: o.from, To: o.to, State: o.state, Bytes: o.bytes}
 }
+
+// Pending reports whether Next may have something.
+func (t *Tree) Pending() bool { return len(t.runnable) > 0 }
 
 // Next hands out an action, if there is one.
 func (t *Tree) Next() (Action, bool) {
@@ -167,7 +172,9 @@ func (t *Tree) Done(now Tick, id ActionID, r Result) error {
 	case Drop:
 		t.dropped(j, s, r)
 	case Clear:
-		t.pay(j.lease, t.leave(s.Seq, nil))
+		cells := t.leave(s.Seq, nil)
+		t.pay(j.lease, cells)
+		t.pay(j.payee, cells)
 		t.slots[s.Seq].busy = j.lease != nil && j.lease.slot == s.Seq
 	case Restore:
 		if !t.restored(j, s, r) {
@@ -245,6 +252,10 @@ func (t *Tree) dropped(j *job, s *step, r Result) {
 func (t *Tree) finish(j *job) {
 	if j.balance {
 		t.writing--
+	}
+	if j.held > 0 {
+		t.slots[j.held-1].holds--
+		t.clean(j.held - 1)
 	}
 	l := j.lease
 	if l == nil {

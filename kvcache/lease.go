@@ -151,19 +151,26 @@ func (x *node) sole() bool {
 		len(x.states) == 0 && !x.mark && x.leases+x.sessions+x.pins == 0
 }
 
-// Reserve asks for cells for n tokens more than was said. It fails with ErrFull
-// if there are none; the owner then parks somebody.
+// Reserve asks for cells for n tokens more than was said; idle sequences go for
+// them. It fails with ErrFull if there are none; the owner then parks somebody.
+// The actions are to be carried out before anything is computed.
 func (t *Tree) Reserve(now Tick, id LeaseID, n int) error {
 	l := t.leases[id]
-	if l == nil || n < 0 {
+	if l == nil || l.job != nil || l.err != nil || n < 0 {
 		return fmt.Errorf("reserve %d tokens for lease %d: %w", n, id, ErrUnknown)
 	}
 	t.tick(now)
-	if t.hotUsed()+n > t.cfg.Cells || !t.cfg.Unified && t.length(l)+l.reserve+n > t.cfg.longest() {
+	j := &job{payee: l}
+	_, freed, ok := t.makeCells(l.slot, n, j)
+	if !t.cfg.Unified && t.length(l)+l.reserve+n > t.cfg.longest() || !ok {
+		t.submit(j) // what was begun helps the next
 		return fmt.Errorf("%d tokens more: %w", n, ErrFull)
 	}
+	freed = min(freed, n)
 	l.reserve += n
-	t.reserved += n
+	l.credit += freed
+	t.reserved += n - freed
+	t.submit(j)
 	return nil
 }
 

@@ -131,8 +131,10 @@ func (p *player) step() {
 		p.pump(true)
 	case op < 20:
 		p.pump(false)
+	case op < 21 && p.d.roll(2) == 0:
+		p.t.Backup(p.now, p.d.roll(p.cfg.Slots))
 	case op < 21:
-		_ = p.t.Park(p.now, SessionID(p.d.roll(9))) // full is an answer
+		_ = p.t.Park(p.now, p.d.roll(p.cfg.Slots)) // full is an answer
 	case op < 22:
 		p.t.Balance(p.now)
 	case op < 23:
@@ -231,7 +233,7 @@ func (p *player) rare() {
 			n := p.d.roll(4)
 			if err := p.t.Reserve(p.now, id, n); err == nil {
 				q.Output += n
-			} else if !errors.Is(err, ErrFull) {
+			} else if _, ready, _ := p.t.Ready(id); ready && !errors.Is(err, ErrFull) {
 				p.fatalf("%v", err)
 			}
 		}

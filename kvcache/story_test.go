@@ -309,7 +309,7 @@ func TestStoryRestart(t *testing.T) {
 		for range 2 {
 			for _, x := range []*agent{a, b} {
 				w.turn(x, 200, len(trunk))
-				if err := w.t.Park(w.now, x.session); err != nil {
+				if err := w.t.Park(w.now, w.t.Own(x.session)); err != nil {
 					t.Fatal(err)
 				}
 				w.pump(false)
@@ -342,7 +342,7 @@ func TestStoryBadFile(t *testing.T) {
 		a, b := newAgent(1, trunk), newAgent(2, trunk)
 		for _, x := range []*agent{a, b} {
 			w.turn(x, 200, len(trunk))
-			if err := w.t.Park(w.now, x.session); err != nil {
+			if err := w.t.Park(w.now, w.t.Own(x.session)); err != nil {
 				t.Fatal(err)
 			}
 			w.pump(false)
@@ -375,7 +375,7 @@ func TestStoryWriteFails(t *testing.T) {
 		w := newWorld(t, cfg)
 		a := newAgent(1, text("tools and system", 2000))
 		w.turn(a, 200, 2000)
-		if err := w.t.Park(w.now, a.session); err != nil {
+		if err := w.t.Park(w.now, w.t.Own(a.session)); err != nil {
 			t.Fatal(err)
 		}
 		w.pump(false)
@@ -408,7 +408,7 @@ func TestStoryHints(t *testing.T) {
 		for i, phase := range []Phase{Waiting, Ended, Idle} {
 			s := SessionID(i + 1)
 			w.serve(Request{Tokens: prompts[phase], Session: s}, nil, phase)
-			if err := w.t.Park(w.now, s); err != nil {
+			if err := w.t.Park(w.now, w.t.Own(s)); err != nil {
 				t.Fatal(err)
 			}
 			w.pump(false)

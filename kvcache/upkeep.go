@@ -1,6 +1,7 @@
 package kvcache
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -40,13 +41,12 @@ func (t *Tree) Checkpoint(now Tick, id LeaseID) (kept bool, err error) {
 	return true, nil
 }
 
-// Park saves a session's idle sequence and clears it, so that the slot and its
-// cells are free for others. It fails with ErrFull, and leaves the sequence
-// where it is, if there is no room that is worth less.
-func (t *Tree) Park(now Tick, id SessionID) error {
+// Park saves an idle sequence and clears it, so that the slot and its cells are
+// free for others. Sequences that are not idle stay. It fails with ErrFull, and
+// leaves the sequence where it is, if there is no room that is worth less.
+func (t *Tree) Park(now Tick, seq int) error {
 	t.tick(now)
-	seq := t.own(id)
-	if seq < 0 {
+	if seq < 0 || seq >= len(t.slots) || !t.slots[seq].idle() {
 		return nil
 	}
 	t.slots[seq].busy = true
@@ -54,10 +54,54 @@ func (t *Tree) Park(now Tick, id SessionID) error {
 	defer t.submit(j)
 	if !t.elsewhere(seq) && !t.save(seq, j, t.pinnedBy(seq, nil)) {
 		t.slots[seq].busy = false
-		return fmt.Errorf("park session %d: %w", id, ErrFull)
+		return fmt.Errorf("park sequence %d: %w", seq, ErrFull)
 	}
 	j.victims.add(seq)
 	j.add(&step{Action: Action{Kind: Clear, Seq: seq}})
+	return nil
+}
+
+// Backup copies what of an idle sequence is not stored yet into RAM, from where
+// Balance writes it to disk, and leaves the sequence as it is. It reports whether
+// there was something to copy and room for it.
+func (t *Tree) Backup(now Tick, seq int) bool {
+	t.tick(now)
+	if seq < 0 || seq >= len(t.slots) || !t.slots[seq].idle() || len(t.unsaved(t.slots[seq].node)) == 0 {
+		return false
+	}
+	t.slots[seq].holds++
+	j := &job{held: seq + 1}
+	t.save(seq, j, false)
+	saves := len(j.steps) > 0
+	t.submit(j)
+	return saves
+}
+
+// Idle are the sequences that hold something and that nobody runs in, the
+// longest unused first.
+func (t *Tree) Idle() (seqs []int) {
+	for i := range t.slots {
+		if t.slots[i].idle() {
+			seqs = append(seqs, i)
+		}
+	}
+	slices.SortStableFunc(seqs, func(a, b int) int { return cmp.Compare(t.slots[a].node.last, t.slots[b].node.last) })
+	return seqs
+}
+
+// Own is the idle sequence that a session stands on, -1 if there is none.
+func (t *Tree) Own(id SessionID) int { return t.own(id) }
+
+// SetCost tells what was measured. Decisions that were made stay, and so does
+// the half-life, on which the order of values rests.
+func (t *Tree) SetCost(c Cost) error {
+	cfg := t.cfg
+	c.HalfLife = cfg.Cost.HalfLife
+	cfg.Cost = c
+	if err := cfg.validate(); err != nil {
+		return fmt.Errorf("prefix tree: %w", err)
+	}
+	t.cfg = cfg
 	return nil
 }
 
