@@ -10,10 +10,11 @@ CC_FOUND := $(shell command -v gcc || command -v clang || command -v cc)
 RACE := $(if $(CC_FOUND),-race,)
 BACKEND ?= cpu
 PAIRS ?= 15
+REPEAT ?= 3
 FUZZTIME ?= 60s
 CLIENTS := $(DURE_HOME)/clients
 
-.PHONY: help build run engine-source clients test test-long bench fuzz check clean
+.PHONY: help build run engine-source clients test test-long bench bench-peers fuzz check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -59,6 +60,11 @@ bench: build engine-source ## measure beside llama-bench and llama-batched-bench
 	@bin/dure engine install cpu
 	@bin/dure pull smollm2-135m
 	ENGINE=cpu bin/dure bench engine smollm2-135m --pairs $(PAIRS)
+
+bench-peers: build engine-source ## a team of agents against dure and llama-server, in turn (REPEAT=3 PAIRS=15)
+	@bin/dure engine install cpu
+	@bin/dure pull smollm2-135m
+	ENGINE=cpu bin/dure bench peers --repeat $(REPEAT) --pairs $(PAIRS)
 
 check: ## formatting and vet
 	@test -z "$$(gofmt -l .)" || (echo "not gofmt-ed:"; gofmt -l .; exit 1)

@@ -69,6 +69,7 @@ var bans = []struct {
 	{"dure/gguf", "dure/kvcache", nil, "the file format is a leaf"},
 	{"dure/kvcache", "dure/inference", nil, "the cache counts tokens and knows no engine"},
 	{"dure/kvcache", "dure/runtime", nil, "the cache counts tokens and knows no agents"},
+	{"dure", "github.com/klauspost/compress", []string{"dure/kvcache/store"}, "what a stored state is coded with is the store's to say, and to read for ever"},
 	{"dure", "github.com/hybridgroup/yzma", []string{"dure/inference/engine"}, "one package owns the C boundary and its traps"},
 	{"dure", "github.com/ebitengine/purego", []string{"dure/inference/engine", "dure/inference/ggml", "dure/inference/device/nvml"},
 		"one package owns the C boundary of the engine and its traps; NVIDIA's library is another, and go-nvml needs cgo, which the binary is built without"},
@@ -76,6 +77,7 @@ var bans = []struct {
 	{"dure", "github.com/spf13/cobra", []string{"dure/cmd/dure"}, "the command line is cmd's"},
 	{"dure/inference/openai", "dure/inference/llm", nil, "a surface decodes, calls, encodes; it knows the vocabulary only"},
 	{"dure/inference/openai", "dure/inference/pool", nil, "a surface decodes, calls, encodes; it knows the vocabulary only"},
+	{"dure/inference/team", "dure/inference/", nil, "who runs what is counted in front of any model; it knows the vocabulary only"},
 	{"dure/inference/pool", "dure/inference/runner", nil, "the pool is told how to start a runner, so that it is tested without processes"},
 }
 

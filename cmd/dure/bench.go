@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,15 +15,13 @@ import (
 	"dure/inference/bench"
 	"dure/inference/catalog"
 	"dure/inference/device"
-	"dure/inference/engine"
 	"dure/inference/fetch"
 	"dure/inference/library"
-	"dure/inference/remote"
 )
 
 func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure dure beside its peers", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(benchEngineCommand(), benchLoopCommand())
+	cmd.AddCommand(benchEngineCommand(), benchSwarmCommand(), benchGapCommand(), benchResumeCommand(), benchPeersCommand(), benchLoopCommand())
 	return cmd
 }
 
@@ -72,6 +66,8 @@ type benchRow struct {
 	Value float64 `json:"value,omitempty"`
 	A     float64 `json:"dure,omitempty"`
 	B     float64 `json:"peer,omitempty"`
+
+	pairs bench.Pairs
 }
 
 // benchRig is what all measurements share.
@@ -209,7 +205,7 @@ func last(p bench.Pairs) float64 { return p.A[len(p.A)-1] / p.B[len(p.B)-1] }
 
 func paired(what, bar string, p bench.Pairs) benchRow {
 	s := p.Summary()
-	return benchRow{What: what, Unit: "tokens/s", Bar: bar, Pairs: &s, A: s.A, B: s.B}
+	return benchRow{What: what, Unit: "tokens/s", Bar: bar, Pairs: &s, A: s.A, B: s.B, pairs: p}
 }
 
 const benchPrompt = "Tell me a long story about a village and its fields."
@@ -293,98 +289,6 @@ func (r *benchRig) startToFirstToken(ctx context.Context) ([]benchRow, error) {
 		seconds = append(seconds, stream.Events[0].Sub(begin).Seconds())
 	}
 	return []benchRow{{What: "server start to first token", Unit: "s", Bar: "<= 3", Value: bench.Median(seconds)}}, nil
-}
-
-// benchServer is a `dure serve` that is being measured.
-type benchServer struct {
-	cmd   *exec.Cmd
-	addr  string
-	model *remote.Model
-}
-
-// startServer starts a server on a free port and returns when it is ready.
-func (r *benchRig) startServer(ctx context.Context, sequences int) (*benchServer, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(self, "serve", r.entry.Name, "--addr", "127.0.0.1:0", "--context", "2048",
-		"--sequences", strconv.Itoa(sequences), "--threads", strconv.Itoa(r.opt.threads), "--log-level", "error")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	s := &benchServer{cmd: cmd}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		url, ok := strings.CutPrefix(lines.Text(), "ready    ")
-		if !ok {
-			continue
-		}
-		go io.Copy(io.Discard, out) // ends with the server
-		s.addr = strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/v1")
-		s.model = remote.New(url, "", r.entry.Name, httpClient())
-		return s, ctx.Err()
-	}
-	return nil, errors.Join(errors.New("the server did not get ready"), cmd.Wait())
-}
-
-func (s *benchServer) stop() {
-	s.cmd.Process.Signal(os.Interrupt)
-	s.cmd.Wait()
-}
-
-// ownCPU streams n tokens and returns dure's own CPU time in microseconds a
-// token: of the server and of the runner, but for the engine's own threads and
-// for what the owner spent inside the engine. The stream is long, so that what
-// a request costs once does not count for much.
-func (s *benchServer) ownCPU(ctx context.Context, n int) (float64, error) {
-	engineBefore, pid, err := s.engineCPU(ctx)
-	if err != nil {
-		return 0, err
-	}
-	before, err := s.allCPU(pid)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := bench.Generate(ctx, s.model, benchPrompt, n); err != nil {
-		return 0, err
-	}
-	after, err := s.allCPU(pid)
-	if err != nil {
-		return 0, err
-	}
-	engineAfter, _, err := s.engineCPU(ctx)
-	own := after - before - (engineAfter - engineBefore)
-	return float64(own.Microseconds()) / float64(n), err
-}
-
-// allCPU is the CPU time so far of server and runner, without the engine's own
-// threads.
-func (s *benchServer) allCPU(runner int) (time.Duration, error) {
-	server, err := bench.CPUTime(s.cmd.Process.Pid, func(string) bool { return true })
-	if err != nil {
-		return 0, err
-	}
-	child, err := bench.CPUTime(runner, func(name string) bool { return name != engine.ComputeThread })
-	return server + child, err
-}
-
-// engineCPU is what the model's owner spent inside the engine so far, and the
-// runner's process.
-func (s *benchServer) engineCPU(ctx context.Context) (time.Duration, int, error) {
-	models, err := loadedModels(ctx, s.addr)
-	if err != nil {
-		return 0, 0, err
-	}
-	if len(models) != 1 {
-		return 0, 0, fmt.Errorf("%d models are loaded, expected one", len(models))
-	}
-	return time.Duration(models[0].EngineCPU * float64(time.Second)), models[0].PID, nil
 }
 
 func printRows(w io.Writer, rows []benchRow) {

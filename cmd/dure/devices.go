@@ -25,7 +25,7 @@ func engineDevices(seen []engine.Device) []device.EngineDevice {
 	var all []device.EngineDevice
 	for _, d := range seen {
 		all = append(all, device.EngineDevice{Name: d.Name, Description: d.Description, Kind: d.Kind, Backend: d.Backend,
-			FreeBytes: d.FreeBytes, TotalBytes: d.TotalBytes})
+			PCI: d.PCI, FreeBytes: d.FreeBytes, TotalBytes: d.TotalBytes})
 	}
 	return all
 }
@@ -75,15 +75,26 @@ func deviceLine(d device.Device) string {
 	return d.Name + " (" + strings.Join(parts, "; ") + ")"
 }
 
-// watchDevices logs what changes on the devices while the server runs: memory
-// that other programs take, cards that are lost or come back.
-func (h *host) watchDevices(ctx context.Context) {
-	reader := device.NewReader(libraryDirs())
-	defer reader.Close()
-	look := func(ctx context.Context) []device.Device {
-		_, all := lookAround(ctx, reader, h.engine.Devices, h.ownOnCards())
-		return all
-	}
+// devices are the machine's as they are now.
+func (h *host) devices(ctx context.Context) []device.Device {
+	_, all := lookAround(ctx, h.cards, h.engine.Devices, h.ownOnCards())
+	return all
+}
+
+// watchDevices logs what changes on the devices until stop is called, which waits
+// for the last look: memory that other programs take, cards that are lost or come
+// back.
+func (h *host) watchDevices(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.watch(ctx)
+	}()
+	return func() { cancel(); <-done }
+}
+
+func (h *host) watch(ctx context.Context) {
 	report := func(_ []device.Device, changes []device.Change) {
 		for _, c := range changes {
 			level := slog.LevelInfo
@@ -93,7 +104,7 @@ func (h *host) watchDevices(ctx context.Context) {
 			h.log.Log(ctx, level, "device changed", "problem", c.What)
 		}
 	}
-	if err := device.Watch(ctx, watchEvery, watchBytes, look, report); err != nil && ctx.Err() == nil {
+	if err := device.Watch(ctx, watchEvery, watchBytes, h.devices, report); err != nil && ctx.Err() == nil {
 		h.log.Warn("devices are not watched any more", "error", err)
 	}
 }
@@ -112,10 +123,7 @@ func (h *host) ownOnCards() []int {
 }
 
 // deviceCollector tells the devices' figures when scraped.
-type deviceCollector struct {
-	h      *host
-	reader *device.Reader
-}
+type deviceCollector struct{ h *host }
 
 func deviceDesc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("dure_device_"+name, help, []string{"device", "name"}, nil)
@@ -156,8 +164,7 @@ func (deviceCollector) Describe(ch chan<- *prometheus.Desc) {
 func (c deviceCollector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	_, all := lookAround(ctx, c.reader, c.h.engine.Devices, c.h.ownOnCards())
-	for _, d := range all {
+	for _, d := range c.h.devices(ctx) {
 		for _, f := range deviceFigures {
 			if v, known := f.of(d); known {
 				ch <- prometheus.MustNewConstMetric(f.desc, prometheus.GaugeValue, v, d.ID, d.Name)

@@ -9,7 +9,9 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 
+	"dure/inference"
 	"dure/inference/catalog"
 	"dure/inference/device"
 	"dure/inference/engine"
@@ -26,7 +28,8 @@ type hostOptions struct {
 	sequences, queue int // 0 = the catalogue's value, or derived; context too
 	threads          int // 0 = one for each physical core
 	flash            string
-	kv               string // types of the KV cache, "auto" chooses
+	load             loadOptions
+	cache            cacheOptions
 	logLevel         string
 }
 
@@ -40,6 +43,10 @@ type host struct {
 	report  device.Report
 	pool    *pool.Pool
 	show    *progress // of loads
+	// cards is the one reader of the devices: starting a driver's library is slow.
+	cards *device.Reader
+	// opening is the model whose failure to load is told by the command itself.
+	opening atomic.Pointer[string]
 
 	mu     sync.Mutex
 	notes  map[string][]string // what each load derived
@@ -55,7 +62,7 @@ func newHost(ctx context.Context, opt hostOptions, stderr io.Writer, extra ...ca
 	if err != nil {
 		return nil, err
 	}
-	h := &host{home: home, opt: opt, log: newLogger(stderr, opt.logLevel), report: device.Here(libraryDirs()), show: newProgress(os.Stderr), notes: map[string][]string{}, placed: map[string]placement{}}
+	h := &host{home: home, opt: opt, log: newLogger(stderr, opt.logLevel), report: device.Here(libraryDirs()), show: newProgress(os.Stderr), cards: device.NewReader(libraryDirs()), notes: map[string][]string{}, placed: map[string]placement{}}
 	if h.catalog, err = openCatalog(home); err != nil {
 		return nil, err
 	}
@@ -70,8 +77,40 @@ func newHost(ctx context.Context, opt hostOptions, stderr io.Writer, extra ...ca
 	if h.measured, err = openMeasured(home, h.engine.key()); err != nil {
 		h.log.Warn("plan", "error", err)
 	}
-	h.pool = pool.New(h.catalog.Names(), h.start, h.log)
+	h.pool = pool.New(h.catalog.Names(), h.start, slog.New(toldElsewhere{h.log.Handler(), &h.opening}))
 	return h, nil
+}
+
+// open opens a model for the command itself, which ends with the error if there is
+// one: the pool then does not log it too.
+func (h *host) open(ctx context.Context, name string) (inference.Model, func(), error) {
+	h.opening.Store(&name)
+	m, release, err := h.pool.Open(ctx, name)
+	if err == nil { // the pool logs after it has answered
+		h.opening.Store(nil)
+	}
+	return m, release, err
+}
+
+// toldElsewhere leaves out the errors of one model, which are told otherwise.
+type toldElsewhere struct {
+	slog.Handler
+	model *atomic.Pointer[string]
+}
+
+// Handle implements slog.Handler.
+func (t toldElsewhere) Handle(ctx context.Context, r slog.Record) error {
+	about := false
+	if name := t.model.Load(); name != nil && r.Level >= slog.LevelError {
+		r.Attrs(func(a slog.Attr) bool {
+			about = about || a.Key == "model" && a.Value.String() == *name
+			return !about
+		})
+	}
+	if about {
+		return nil
+	}
+	return t.Handler.Handle(ctx, r)
 }
 
 // withEntries adds entries; one of a name that is taken replaces the other,
@@ -103,6 +142,7 @@ func (h *host) start(ctx context.Context, name string) (pool.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	before := h.lookAtCards(ctx, p)
 	c, err := runner.Start(ctx, runner.Options{
 		Command: []string{self, "runner"}, Env: os.Environ(), Stderr: os.Stderr, Log: h.log,
 		Progress: func(done float32) {
@@ -117,6 +157,7 @@ func (h *host) start(ctx context.Context, name string) (pool.Runner, error) {
 	if err != nil {
 		return nil, err // not c: a nil *Client in the interface would not be nil
 	}
+	p.pid, p.before = c.PID(), before
 	h.loaded(ctx, name, p, c)
 	return c, nil
 }
@@ -125,8 +166,11 @@ func (h *host) start(ctx context.Context, name string) (pool.Runner, error) {
 // really took.
 func (h *host) loaded(ctx context.Context, name string, p placement, c *runner.Client) {
 	h.mu.Lock()
+	h.placed[name] = p // its process is ours when the cards are looked at
+	h.mu.Unlock()
+	p.driver = readDriver(p, h.lookAtCards(ctx, p))
+	h.mu.Lock()
 	h.notes[name] = append(p.notes(), c.Notes()...)
-	p.pid = c.PID()
 	h.placed[name] = p
 	h.mu.Unlock()
 	stats, err := c.Stats(ctx)
@@ -137,7 +181,7 @@ func (h *host) loaded(ctx context.Context, name string, p placement, c *runner.C
 		h.log.Warn("memory is not as planned", "model", name, "device", d.Device, "item", d.Item,
 			"planned", size(int64(d.Planned)), "measured", size(int64(d.Measured)))
 	}
-	if err := h.measured.add(p.model, p.plan.Shape(), stats.Memory); err != nil {
+	if err := h.measured.add(p.model, p.measurement(stats.Memory)); err != nil {
 		h.log.Warn("measured sizes are not kept", "error", err)
 	}
 }
@@ -192,7 +236,12 @@ func (h *host) localEntries() []catalog.Entry {
 	return local
 }
 
-func (h *host) close() { h.pool.Close() }
+func (h *host) close() {
+	h.pool.Close()
+	if err := h.cards.Close(); err != nil {
+		h.log.Warn("devices", "error", err)
+	}
+}
 
 var errNoModel = errors.New("the model is not on this machine")
 

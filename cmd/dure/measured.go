@@ -10,16 +10,16 @@ import (
 	"reflect"
 	"sync"
 
-	"dure/inference/llm"
 	"dure/inference/plan"
 )
 
 // measured remembers what scratch space the engine took for a model and a
-// shape on this machine, so that the next plan uses figures instead of
-// formulas. It is a cache: a file that cannot be read is as good as none.
+// shape on this machine, and the driver beside it, so that the next plan uses
+// figures instead of formulas. It is a cache: a file that cannot be read is as
+// good as none.
 type measured struct {
 	file   string
-	engine string // variant and version: other libraries take other sizes
+	engine string // variant, version and cards: others take other sizes
 
 	mu   sync.Mutex
 	rows []measuredRow
@@ -71,15 +71,12 @@ func (m *measured) shapes(of plan.Model) []plan.Measurement {
 }
 
 // add keeps a measurement, and writes the file if it is news.
-func (m *measured) add(of plan.Model, shape plan.Shape, memory []llm.Memory) error {
-	row := measuredRow{m.engine, modelKey(of), plan.Measurement{Shape: shape, Compute: map[string]uint64{}}}
-	for _, b := range memory {
-		row.Measurement.Compute[b.Device] += b.Compute
-	}
+func (m *measured) add(of plan.Model, what plan.Measurement) error {
+	row := measuredRow{m.engine, modelKey(of), what}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, r := range m.rows {
-		if r.Engine == row.Engine && r.Model == row.Model && r.Measurement.Shape == shape {
+		if r.Engine == row.Engine && r.Model == row.Model && r.Measurement.Shape == what.Shape {
 			if reflect.DeepEqual(r, row) {
 				return nil
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"dure/inference/llm"
+	"dure/inference/prefix"
 	"dure/inference/runner"
 )
 
@@ -35,13 +36,26 @@ var (
 	descCancelLag = modelDesc("cancel_steps_max", "Most engine calls that began between a cancel and its effect.")
 	descStalls    = modelDesc("stalls_total", "Pauses of a sequence for a slow reader.")
 	descMemory    = modelDesc("memory_bytes", "Memory of a loaded model by device and use: as planned before the load, and as the engine holds it.", "device", "item", "source")
+	descParked    = modelDesc("parked_total", "Pauses of a running request that gave its place to another one.")
 	descUp        = modelDesc("up", "1 if the runner answered the scrape.")
+
+	descSessions    = modelDesc("cache_sessions", "Sessions that are known (alive), and sequences that hold a state in the context (resident) or are run in (active).", "state")
+	descCells       = modelDesc("cache_cells", "Cells of the context by use.", "use")
+	descCacheBytes  = modelDesc("cache_bytes", "Bytes of saved states.", "tier")
+	descCacheBudget = modelDesc("cache_budget_bytes", "Bytes that saved states may take.", "tier")
+	descCacheCount  = modelDesc("cache_objects", "Saved states.", "tier")
+	descHits        = modelDesc("cache_hits_total", "Requests by the slowest tier that they reused; none = nothing was reused.", "tier")
+	descMisses      = modelDesc("cache_misses_total", "Requests by the reason why no more of their prompt was reused.", "reason")
+	descPrefix      = modelDesc("cache_prompt_tokens_total", "Tokens of prompts that were reused (saved) or had to be read.", "how")
+	descBroken      = modelDesc("cache_broken_prefixes_total", "Prompts that left what their session held.")
+	descLosses      = modelDesc("cache_losses_total", "States that went without another copy (lost), were not worth their bytes (declined), or could not be moved (failed).", "kind")
 )
 
 // Describe implements prometheus.Collector.
 func (modelCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descInfo, descRequests, descSteps, descTokens, descSeconds, descOverhead, descEngineCPU, descThreads,
-		descRejected, descCancelled, descCancelLag, descStalls, descMemory, descUp} {
+		descRejected, descCancelled, descCancelLag, descStalls, descMemory, descParked, descUp,
+		descSessions, descCells, descCacheBytes, descCacheBudget, descCacheCount, descHits, descMisses, descPrefix, descBroken, descLosses} {
 		ch <- d
 	}
 }
@@ -95,4 +109,31 @@ func collectStats(ch chan<- prometheus.Metric, name string, s llm.Stats) {
 	}
 	send(prometheus.GaugeValue, descCancelLag, float64(s.MaxCancelSteps))
 	send(prometheus.CounterValue, descStalls, float64(s.Stalls))
+	send(prometheus.CounterValue, descParked, float64(s.Parked))
+	collectCache(send, s.Cache)
+}
+
+func collectCache(send func(kind prometheus.ValueType, d *prometheus.Desc, v float64, labels ...string), s prefix.Stats) {
+	for state, n := range map[string]int{"alive": s.Alive, "resident": s.Resident, "active": s.Active} {
+		send(prometheus.GaugeValue, descSessions, float64(n), state)
+	}
+	send(prometheus.GaugeValue, descCells, float64(s.Cells), "filled")
+	send(prometheus.GaugeValue, descCells, float64(s.Promised), "promised")
+	for tier, t := range map[string]prefix.Tier{"ram": s.RAM, "disk": s.Disk} {
+		send(prometheus.GaugeValue, descCacheBytes, float64(t.Bytes), tier)
+		send(prometheus.GaugeValue, descCacheBudget, float64(t.Budget), tier)
+		send(prometheus.GaugeValue, descCacheCount, float64(t.Objects), tier)
+	}
+	for tier, n := range map[string]uint64{"none": s.Hits.None, "disk": s.Hits.Disk, "ram": s.Hits.RAM, "hot": s.Hits.Hot} {
+		send(prometheus.CounterValue, descHits, float64(n), tier)
+	}
+	for reason, n := range map[string]uint64{"new": s.Misses.New, "evicted": s.Misses.Evicted, "checkpoint": s.Misses.Checkpoint, "slow": s.Misses.Slow} {
+		send(prometheus.CounterValue, descMisses, float64(n), reason)
+	}
+	send(prometheus.CounterValue, descPrefix, float64(s.SavedTokens), "saved")
+	send(prometheus.CounterValue, descPrefix, float64(s.ReadTokens), "read")
+	send(prometheus.CounterValue, descBroken, float64(s.Broken))
+	for kind, n := range map[string]uint64{"lost": s.Lost, "declined": s.Declined, "failed": s.Failed} {
+		send(prometheus.CounterValue, descLosses, float64(n), kind)
+	}
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"dure/gguf"
 	"dure/inference/catalog"
@@ -25,6 +23,10 @@ type placement struct {
 	// plan and model are empty for an architecture whose memory cannot be told.
 	plan  *plan.Plan
 	model plan.Model
+	// before are the devices before the load, driver what theirs count of it, by
+	// the engine's name of the device.
+	before []device.Device
+	driver map[string]driverReading
 }
 
 // What a model gets that nobody asked more for: contexts cost memory that a
@@ -47,6 +49,10 @@ func (h *host) place(ctx context.Context, e catalog.Entry, path string) (placeme
 	for _, f := range m.Files {
 		p.bytes += int64(f.Size)
 	}
+	usable := h.report.Memory.Usable()
+	if err := h.opt.cache.apply(&p.llm, h.home, usable-min(usable, uint64(p.bytes))); err != nil {
+		return p, loadError("%v", err)
+	}
 	model, err := plan.FromFile(m)
 	var unknown *gguf.UnknownArchitectureError
 	switch {
@@ -63,13 +69,9 @@ func (h *host) place(ctx context.Context, e catalog.Entry, path string) (placeme
 	if p.layers = made.Layers; made.Layers == made.All {
 		p.layers = -1
 	}
-	p.llm.Context, p.llm.Sequences, p.llm.Planned = made.Context, made.Active, true
-	p.llm.KeyType, p.llm.ValueType = typeName(made.Cache.Keys), typeName(made.Cache.Values)
+	shape(&p.llm, model, &made)
 	return p, nil
 }
-
-// typeName is a storage type as the engine names it.
-func typeName(t gguf.TensorType) string { return strings.ToLower(t.String()) }
 
 // plan asks for what the configuration asks for, and otherwise for the usual.
 func (h *host) plan(ctx context.Context, m plan.Model, cfg llm.Config) (plan.Plan, error) {
@@ -77,17 +79,15 @@ func (h *host) plan(ctx context.Context, m plan.Model, cfg llm.Config) (plan.Pla
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	cache, err := parseCache(cmp.Or(h.opt.kv, "f16"))
+	w, err := h.opt.load.wish()
 	if err != nil {
-		return plan.Plan{}, fmt.Errorf("--kv: %w", err)
+		return plan.Plan{}, err
 	}
-	w := plan.Wish{
-		Context: cfg.Context, Agents: cfg.Sequences, Active: cfg.Sequences, Cache: cache,
-		NoFlash: h.opt.flash == "off", MicroBatch: llm.MicroBatch(cfg.Sequences),
-	}
+	w.Context, w.Agents, w.Active, w.NoFlash = cfg.Context, cfg.Sequences, cfg.Sequences, h.opt.flash == "off"
 	if w.Agents == 0 {
 		w.Agents = usualAgents
 	}
+	w.Pool = autoPool(w.Pool, w.Active)
 	in := plan.Input{Model: m, Devices: devices, Wish: w, Measured: h.measured.shapes(m)}
 	if w.Context > 0 {
 		return plan.Make(in)
@@ -106,10 +106,17 @@ func (p placement) notes() []string {
 	if p.plan == nil {
 		return nil
 	}
-	notes := []string{fmt.Sprintf("%d sequences x %d tokens, cache %s/%s", p.plan.Active, p.plan.Context, p.llm.KeyType, p.llm.ValueType)}
+	pool := ""
+	if p.llm.Unified {
+		pool = ", one pool for all"
+	}
+	notes := []string{fmt.Sprintf("%d sequences x %d tokens, cache %s/%s%s", p.plan.Active, p.plan.Context, p.llm.KeyType, p.llm.ValueType, pool)}
 	for i := range p.plan.Devices {
 		if a := &p.plan.Devices[i]; a.Used > 0 {
 			notes = append(notes, fmt.Sprintf("%s: %s planned, %s left free (`dure ps --memory` compares)", a.Device.Name, size(int64(a.Used)), size(int64(a.Free))))
+			if r := p.driver[a.Device.Name]; r.why != "" {
+				notes = append(notes, fmt.Sprintf("%s: its driver does not tell what it holds: %s", a.Device.Name, r.why))
+			}
 		}
 	}
 	return append(notes, p.plan.Notes...)
@@ -135,6 +142,9 @@ func (h *host) placeUnplanned(e catalog.Entry, p *placement, why error) error {
 	p.layers, p.memory, note = h.engine.roughly(p.bytes, device.Here(libraryDirs()).Memory)
 	if note != "" {
 		h.log.Warn("placement", "model", e.Name, "note", note)
+	}
+	if err := h.opt.load.unplanned(&p.llm, p); err != nil {
+		return loadError("model %s: %v", e.Name, err)
 	}
 	if p.memory == 0 {
 		return loadError("model %s needs %s and room to work in, but only %s of memory are free; close other programs or take a smaller model",
@@ -163,75 +173,4 @@ func (e startedEngine) planDevices(ctx context.Context) ([]plan.Device, error) {
 	memory := device.Here(libraryDirs()).Memory
 	free := memory.Usable()
 	return append(all, plan.Device{Name: "CPU", Kind: plan.CPU, Backend: "CPU", TotalBytes: max(memory.Total, free), FreeBytes: free}), nil
-}
-
-// deviation is an item that took another size than planned.
-type deviation struct {
-	Device, Item      string
-	Planned, Measured uint64
-}
-
-// What may differ before it is said: weights and cells are known to the byte,
-// but for what buffers are rounded to; scratch space is not.
-const (
-	exactSlack   = 1 << 20
-	computeSlack = 4 << 20
-)
-
-// verify compares a plan with what the engine says that it holds.
-func (p placement) verify(memory []llm.Memory) []deviation {
-	if p.plan == nil || memory == nil {
-		return nil
-	}
-	var all []deviation
-	for _, row := range p.compare(memory) {
-		if row.Item == repacked {
-			continue // counted once: the file's own pages can be dropped for it
-		}
-		slack := uint64(exactSlack)
-		if row.Item == plan.Compute {
-			slack = max(computeSlack, row.Measured/20)
-		}
-		if row.Planned > row.Measured+slack || row.Measured > row.Planned+slack {
-			all = append(all, row)
-		}
-	}
-	return all
-}
-
-// compare puts plan and engine side by side: weights, cache and scratch space
-// of each device.
-func (p placement) compare(memory []llm.Memory) []deviation {
-	var all []deviation
-	for i := range p.plan.Devices {
-		a := &p.plan.Devices[i]
-		var held llm.Memory
-		var copied uint64
-		for _, b := range memory {
-			switch {
-			case b.Device != a.Device.Name:
-				continue
-			case isCopy(b.Buffer):
-				copied += b.Weights
-			default:
-				held.Weights += b.Weights
-			}
-			held.Cache, held.Compute = held.Cache+b.Cache, held.Compute+b.Compute
-		}
-		all = append(all,
-			deviation{a.Device.Name, plan.Weights, a.Bytes(plan.Weights), held.Weights},
-			deviation{a.Device.Name, plan.KV + " and " + plan.Recurrent, a.Bytes(plan.KV) + a.Bytes(plan.Recurrent), held.Cache},
-			deviation{a.Device.Name, plan.Compute, a.Bytes(plan.Compute), held.Compute})
-		if copied > 0 {
-			all = append(all, deviation{Device: a.Device.Name, Item: repacked, Measured: copied})
-		}
-	}
-	return all
-}
-
-// repacked is a second copy of weights in the layout that a CPU computes with.
-const repacked = "weights in the CPU's own layout"
-
-func isCopy(buffer string) bool {
-	return strings.Contains(buffer, "REPACK") || strings.Contains(buffer, "AMX") || strings.Contains(buffer, "KLEIDIAI")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,7 +31,8 @@ type planOptions struct {
 	microBatch     int
 	noFlash        bool
 	shortWindow    bool
-	longContext    bool
+	yarn           bool
+	explain        bool
 	asJSON         bool
 }
 
@@ -45,7 +47,7 @@ asked for is chosen as large as fits. Where nothing fits, the nearest
 configurations that do are named.`,
 		Example: `  dure plan qwen3.8-27b --card rtx-4090 --context 128k
   dure plan qwen3.8-27b --card rtx-5090 --with haru-4b
-  dure plan qwen3.8-27b --vram 24GiB --agents 16 --context 32k
+  dure plan qwen3.8-27b --vram 24GiB --agents 16 --context 32k --explain
   dure plan ./model.gguf --kv q8_0 --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
@@ -68,7 +70,11 @@ configurations that do are named.`,
 			if opt.asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(p)
 			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), p.Explain())
+			text := p.Explain()
+			if opt.explain {
+				text += "\n" + p.ExplainLarger()
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 			return err
 		},
 	}
@@ -84,16 +90,17 @@ func (o *planOptions) flags(cmd *cobra.Command) {
 	f.IntVar(&o.agents, "agents", 0, "agents alive (1 if left out)")
 	f.IntVar(&o.active, "active", 0, "agents active at once, the others parked; as many as fit if left out")
 	f.StringVar(&o.kv, "kv", "auto", "types of keys and values: auto, f16, q8_0, q4_0, or a pair like q8_0/q4_0")
-	f.StringVar(&o.pool, "pool", string(plan.Split), "how sequences share the cells: split, unified")
+	f.StringVar(&o.pool, "pool", poolAuto, poolHelp)
 	f.IntVar(&o.mtp, "mtp", 0, "further tokens that the model's own MTP layers draft")
-	f.IntVar(&o.layers, "layers", plan.LayersAuto, "layers on the card; 0 chooses, -1 puts none there")
+	f.IntVar(&o.layers, "layers", plan.LayersAuto, layersHelp)
 	f.StringArrayVar(&o.with, "with", nil, "another model of the catalogue beside it; repeatable")
 	f.BoolVar(&o.turns, "turns", false, "that other model is loaded by turns with this one, not at the same time")
-	f.StringVar(&o.reserve, "reserve", "", "memory that stays free on each card (512MiB)")
+	f.StringVar(&o.reserve, "reserve", "", reserveHelp)
 	f.IntVar(&o.microBatch, "micro-batch", 0, "tokens computed at once (512)")
 	f.BoolVar(&o.noFlash, "no-flash", false, "without flash attention")
-	f.BoolVar(&o.shortWindow, "short-window", false, "keep only the window in layers that have one; branches then need checkpoints")
-	f.BoolVar(&o.longContext, "long-context", false, "load with YaRN, for contexts beyond the trained one; changes the answers to short prompts too")
+	f.BoolVar(&o.shortWindow, "short-window", false, windowHelp)
+	f.BoolVar(&o.yarn, "yarn", false, yarnHelp)
+	f.BoolVar(&o.explain, "explain", false, "also tell what every larger choice would have needed")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 }
 
@@ -171,7 +178,7 @@ func (o *planOptions) devices(ctx context.Context, home string, m plan.Model) ([
 	for i, name := range o.cards {
 		d, err := plan.Card(name, i)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("%w%s", err, catalog.DidYouMean(name, plan.Cards()))
 		}
 		all = append(all, d)
 	}
@@ -201,33 +208,30 @@ func (o *planOptions) devices(ctx context.Context, home string, m plan.Model) ([
 
 func (o *planOptions) wish(home string, devices []plan.Device) (plan.Wish, error) {
 	w := plan.Wish{
-		Agents: o.agents, Active: o.active, Pool: plan.Pool(o.pool), MTP: o.mtp, Layers: o.layers,
-		MicroBatch: o.microBatch, NoFlash: o.noFlash, ShortWindow: o.shortWindow, LongContext: o.longContext,
-	}
-	if w.Pool != plan.Split && w.Pool != plan.Unified {
-		return w, fmt.Errorf("--pool %q: must be split or unified", o.pool)
+		Agents: o.agents, Active: o.active, MTP: o.mtp, Layers: o.layers,
+		MicroBatch: o.microBatch, NoFlash: o.noFlash, ShortWindow: o.shortWindow, LongContext: o.yarn,
 	}
 	w.Context = int(o.context)
 	if o.turns && len(o.with) == 0 {
 		return w, errors.New("--turns is about another model; name it with --with")
 	}
 	var err error
+	if w.Pool, err = parsePool(o.pool); err != nil {
+		return w, fmt.Errorf("--pool: %w", err)
+	}
+	w.Pool = autoPool(w.Pool, cmp.Or(o.active, o.agents))
 	if w.Cache, err = parseCache(o.kv); err != nil {
 		return w, fmt.Errorf("--kv: %w", err)
 	}
-	if o.reserve != "" {
-		n, err := memoryBytes(o.reserve)
-		if err != nil {
-			return w, fmt.Errorf("--reserve: %w", err)
-		}
-		w.Reserve = &n
+	if w.Reserve, err = parseReserve(o.reserve); err != nil {
+		return w, fmt.Errorf("--reserve: %w", err)
 	}
 	w.Beside, err = o.beside(home, devices)
 	return w, err
 }
 
-// beside is what the other models take. A voice model is resident whole; of
-// others the weights count, and what they need to work.
+// beside is what the other models take: what their entries say, or else their
+// weights and what they need to work.
 func (o *planOptions) beside(home string, devices []plan.Device) ([]plan.Claim, error) {
 	at := devices[0].Name
 	var claims []plan.Claim
@@ -236,8 +240,8 @@ func (o *planOptions) beside(home string, devices []plan.Device) ([]plan.Claim, 
 		if err != nil {
 			return nil, err
 		}
-		if e.Name == "haru-4b" {
-			claims = append(claims, plan.Voice(at, o.turns))
+		if e.Memory > 0 {
+			claims = append(claims, plan.Claim{Name: e.Name, Device: at, Bytes: uint64(e.Memory), Turns: o.turns})
 			continue
 		}
 		bytes := uint64(e.Bytes)
@@ -259,27 +263,6 @@ func (o *planOptions) beside(home string, devices []plan.Device) ([]plan.Claim, 
 // companionRoom is what a second model takes beside its weights: a short cache,
 // compute buffers, the driver's context of its process.
 const companionRoom = 1 << 30
-
-// parseCache reads "auto" (nil), a type, or a pair of types.
-func parseCache(text string) (*plan.Cache, error) {
-	if text == "auto" {
-		return nil, nil
-	}
-	keys, values, pair := strings.Cut(text, "/")
-	if !pair {
-		values = keys
-	}
-	var c plan.Cache
-	for _, part := range []struct {
-		text string
-		to   *gguf.TensorType
-	}{{keys, &c.Keys}, {values, &c.Values}} {
-		if err := part.to.UnmarshalText([]byte(strings.ToUpper(part.text))); err != nil {
-			return nil, fmt.Errorf("%q is not a type of the cache; write for example f16, q8_0, or q8_0/q4_0", part.text)
-		}
-	}
-	return &c, nil
-}
 
 // machineEngine is the engine of this machine, which knows its devices.
 func machineEngine(ctx context.Context, home string) (startedEngine, error) {

@@ -17,6 +17,9 @@ func TestPlanOfAModelThatIsNotHere(t *testing.T) {
 		fits bool
 		want []string
 	}{
+		{"--card rtx-4090 --context 128k --kv q8_0 --explain", true, []string{"what a larger choice would have needed", "a context of 262144 tokens", "a cache of f16"}},
+		{"--card rtx-5090 --context 512k --yarn", true, []string{"FITS: 1 agent x 524288 tokens", "YaRN scales all positions 2 times", "short prompts change"}},
+		{"--card rtx-pro-6000 --context 8k --agents 4 --active 4 --pool unified", true, []string{"unified pool of 32768 cells", "748.1 MiB  exact"}},
 		{"--card rtx-4090 --context 128k --kv q8_0", true, []string{"FITS: 1 agent x 131072 tokens", "cache q8_0", "4.25 GiB  exact", "149.6 MiB  exact", "not on this machine"}},
 		{"--card rtx-4090 --agents 16 --context 32k", true, []string{"16 agents", "x 32768 tokens"}},
 		{"--card rtx-5090 --with haru-4b", true, []string{"beside (haru-4b)", "11.18 GiB"}},
@@ -57,12 +60,16 @@ func TestPlanMistakes(t *testing.T) {
 		"plan":                                            "name one model",
 		"plan nothing":                                    "nothing",
 		"plan smollm2-135m --card rtx-9999":               "rtx-5090",
+		"plan smollm2-135m --card RTX5090":                `did you mean "rtx-5090"?`,
+		"plan qwen3.8-27 --card rtx-5090":                 `did you mean "qwen3.8-27b"?`,
+		"plan smollm2-135m --yarn --context 4k":           "within the trained 8192",
+		"plan smollm2-135m --reserve 3":                   "name the unit",
 		"plan smollm2-135m --context many":                "65536 or 64k",
 		"plan smollm2-135m --vram lots":                   "200GiB",
 		"plan smollm2-135m --vram 24":                     "name the unit",
 		"plan smollm2-135m --turns":                       "--with",
 		"plan smollm2-135m --kv q9":                       "q8_0/q4_0",
-		"plan smollm2-135m --pool shared":                 "split or unified",
+		"plan smollm2-135m --pool unfied":                 `did you mean "unified"?`,
 		"plan smollm2-135m --context 900k":                "the model takes 8192",
 		"plan smollm2-135m --card rtx-4090 --layers 1000": "the model has",
 		"plan smollm2-135m --mtp 2":                       "no MTP layers",
@@ -97,6 +104,13 @@ func TestVerifyTellsWhatDiffers(t *testing.T) {
 	if d := p.verify([]llm.Memory{good}); len(d) > 0 {
 		t.Errorf("within the slack: %+v", d)
 	}
+	host := plan.Allocation{Device: plan.Device{Name: "CPU"}, Items: []plan.Item{{Kind: plan.Weights, Bytes: 80 << 20}}}
+	for buffer, want := range map[string]int{"CPU_Mapped": 0, "CPU": 1} {
+		part := placement{plan: &plan.Plan{Devices: []plan.Allocation{host}}}
+		if d := part.verify([]llm.Memory{{Buffer: buffer, Device: "CPU", Weights: 92 << 20}}); len(d) != want {
+			t.Errorf("%s: %+v", buffer, d)
+		}
+	}
 	copied := llm.Memory{Buffer: "AMX", Device: "CUDA0", Weights: 15 << 30}
 	if d := p.verify([]llm.Memory{good, copied}); len(d) > 0 {
 		t.Errorf("a second copy of the weights: %+v", d)
@@ -121,7 +135,10 @@ func TestMeasuredSizesAreKept(t *testing.T) {
 	model := plan.Model{Geometry: &gguf.Geometry{Architecture: "llama", Bytes: 7}}
 	shape := plan.Shape{Cells: 512, Sequences: 1}
 	for _, compute := range []uint64{10, 20} { // the second replaces the first
-		if err := m.add(model, shape, []llm.Memory{{Device: "CPU", Compute: compute}, {Device: "CPU", Compute: 1}}); err != nil {
+		p := placement{plan: &plan.Plan{Cells: 512, Sequences: 1}, driver: map[string]driverReading{
+			"CUDA0": {bytes: 700, by: byProcess}, "CUDA1": {bytes: 900, by: byCard}, "CUDA2": {why: "it does not tell"}}}
+		held := []llm.Memory{{Device: "CPU", Compute: compute}, {Device: "CPU", Compute: 1}, {Device: "CUDA0", Weights: 400, Compute: 100}}
+		if err := m.add(model, p.measurement(held)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,8 +146,14 @@ func TestMeasuredSizesAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := again.shapes(model); len(got) != 1 || got[0].Shape != shape || got[0].Compute["CPU"] != 21 {
+	got := again.shapes(model)
+	if len(got) != 1 || got[0].Shape != shape || got[0].Compute["CPU"] != 21 {
 		t.Errorf("%+v", got)
+	}
+	// Only the driver's own figure for the process is kept: others' changes are in
+	// the card's.
+	if d := got[0].Driver; len(d) != 1 || d["CUDA0"] != 200 {
+		t.Errorf("beyond the engine: %v", d)
 	}
 	other, err := openMeasured(home, "cpu 2")
 	if err != nil || len(other.shapes(model)) != 0 {

@@ -34,6 +34,7 @@ type loadedModel struct {
 type memoryRow struct {
 	Device   string  `json:"device"`
 	Item     string  `json:"item"`
+	By       string  `json:"measured_by"` // engine, process or card; see reading.go
 	Planned  float64 `json:"planned_bytes"`
 	Measured float64 `json:"measured_bytes"`
 }
@@ -67,17 +68,17 @@ func psCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&memory, "memory", false, "show the memory of each model, planned and measured")
+	cmd.Flags().BoolVar(&memory, "memory", false, "show the memory of each model: planned, held by the engine, and counted by the card's driver")
 	cmd.Flags().StringVar(&addr, "addr", defaultAddr, "address of the server")
 	return cmd
 }
 
 func printMemory(out io.Writer, models []loadedModel) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tDEVICE\tWHAT\tPLANNED\tMEASURED\tDIFFERENCE")
+	fmt.Fprintln(w, "NAME\tDEVICE\tWHAT\tPLANNED\tMEASURED\tDIFFERENCE\tBY")
 	for _, m := range models {
 		for _, r := range m.Memory {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%+.1f MiB\n", m.Name, r.Device, r.Item, size(int64(r.Planned)), size(int64(r.Measured)), (r.Measured-r.Planned)/(1<<20))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%+.1f MiB\t%s\n", m.Name, r.Device, r.Item, size(int64(r.Planned)), size(int64(r.Measured)), (r.Measured-r.Planned)/(1<<20), measuredBy[r.By])
 		}
 		if len(m.Memory) == 0 {
 			fmt.Fprintf(w, "%s\t%s\tnot known\n", m.Name, m.Device)
@@ -85,6 +86,9 @@ func printMemory(out io.Writer, models []loadedModel) error {
 	}
 	return w.Flush()
 }
+
+// measuredBy tells who measured, for people.
+var measuredBy = map[string]string{byEngine: "the engine", byProcess: "the driver, for the process", byCard: "the card, after the load less before"}
 
 // loadedModels reads the server's metrics.
 func loadedModels(ctx context.Context, addr string) ([]loadedModel, error) {
@@ -123,7 +127,8 @@ func memoryOf(f *dto.MetricFamily, model string) []memoryRow {
 		if label(m, "model") != model {
 			continue
 		}
-		row := memoryRow{Device: label(m, "device"), Item: label(m, "item")}
+		row := memoryRow{Device: label(m, "device")}
+		row.Item, row.By = splitItem(label(m, "item"))
 		i := slices.IndexFunc(rows, func(r memoryRow) bool { return r.Device == row.Device && r.Item == row.Item })
 		if i < 0 {
 			i = len(rows)

@@ -127,7 +127,7 @@ func findModel(ctx context.Context, cmd *cobra.Command, args []string, opt runOp
 
 // loadFlag is the first flag given that shapes a load.
 func loadFlag(cmd *cobra.Command) string {
-	for _, name := range []string{"engine", "context", "sequences", "queue", "threads", "flash-attention"} {
+	for _, name := range shaping {
 		if cmd.Flags().Changed(name) {
 			return name
 		}
@@ -190,7 +190,7 @@ func loadModel(ctx context.Context, args []string, opt runOptions) (m inference.
 	if err != nil {
 		return nil, params, nil, err
 	}
-	m, _, err = h.pool.Open(ctx, entry.Name)
+	m, _, err = h.open(ctx, entry.Name)
 	if err != nil {
 		h.close()
 		return nil, params, nil, err

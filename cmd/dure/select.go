@@ -35,8 +35,16 @@ type startedEngine struct {
 // getSet brings the libraries of a choice: from the disk, or by an install.
 type getSet func(ctx context.Context, home string, c library.Choice) (library.Set, error)
 
-// key tells engines apart that take different amounts of memory.
-func (e startedEngine) key() string { return string(e.Variant) + " " + e.Version }
+// key tells engines and cards apart that take different amounts of memory.
+func (e startedEngine) key() string {
+	key := string(e.Variant) + " " + e.Version
+	for _, d := range e.Devices {
+		if d.Kind == "gpu" || d.Kind == "igpu" {
+			key += ", " + d.Name + " " + d.Description
+		}
+	}
+	return key
+}
 
 // installCommand is what brings the engine that the user wishes for.
 func installCommand(w library.Wish) string {

@@ -21,10 +21,10 @@ import (
 
 	"dure/inference"
 	"dure/inference/catalog"
-	"dure/inference/device"
 	"dure/inference/engine"
 	"dure/inference/library"
 	"dure/inference/openai"
+	"dure/inference/team"
 )
 
 const (
@@ -59,7 +59,7 @@ name no model; others are loaded when they are first asked for.
 
 On an address other than loopback, clients must present a key: set DURE_API_KEYS
 to one or more, separated by commas.`,
-		Example: "  dure serve\n  dure serve --addr 127.0.0.1:9000 --context 4096\n  dure serve ./my-model.gguf",
+		Example: "  dure serve\n  dure serve --addr 127.0.0.1:9000 --context 4096\n  dure serve ./my-model.gguf\n  dure serve ./my-model.gguf --kv q8_0 --layers 40 --reserve 2GiB",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return serve(cmd, args, opt) },
 	}
@@ -79,7 +79,8 @@ func (o *hostOptions) register(cmd *cobra.Command) {
 	f.IntVar(&o.queue, "queue", 0, "requests that may wait; 0 = 64")
 	f.IntVar(&o.threads, "threads", 0, "compute threads on the CPU; 0 = one for each physical core")
 	f.StringVar(&o.flash, "flash-attention", string(engine.FlashAuto), "auto, on or off")
-	f.StringVar(&o.kv, "kv", "f16", "types of keys and values: f16, q8_0, q4_0, a pair like q8_0/q4_0, or auto for the largest that fits")
+	o.load.register(cmd)
+	o.cache.register(cmd)
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 }
 
@@ -92,8 +93,11 @@ func (o *hostOptions) validate() error {
 			return fmt.Errorf("--%s %d: must not be negative", n.flag, n.value)
 		}
 	}
-	if _, err := parseCache(o.kv); err != nil {
-		return fmt.Errorf("--kv: %w", err)
+	if _, err := o.load.wish(); err != nil {
+		return err
+	}
+	if o.load.yarn && o.context == 0 {
+		return errors.New("--yarn is for a context longer than the trained one: name it with --context, for example 512k")
 	}
 	return checkLevel(o.logLevel)
 }
@@ -148,14 +152,14 @@ func listen(addr string) (net.Listener, error) {
 // running ones get shutdownGrace, then the models are unloaded.
 func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog.Entry, opt serveOptions, out io.Writer) error {
 	closing := make(chan struct{})
-	reader := device.NewReader(libraryDirs())
-	defer reader.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		modelCollector{h}, deviceCollector{h, reader})
-	go h.watchDevices(ctx)
+		modelCollector{h}, deviceCollector{h})
+	defer h.watchDevices(ctx)()
+	agents := team.New()
 	busy := &inFlight{Handler: openai.New(openai.Options{
-		Models: listed{h, entry.Name}, Log: h.log, Registry: registry,
+		Models: counted{listed{h, entry.Name}, agents}, Team: teamed{agents}, Cache: h.caches,
+		Log: h.log, Registry: registry,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		Version: "dure-" + buildVersion() + "+llama.cpp-" + library.LlamaVersion,
 		Hosts:   opt.hosts, Origins: opt.origins, APIKeys: apiKeys(), Closing: closing,
@@ -221,7 +225,7 @@ func (h *host) preload(ctx context.Context, entry catalog.Entry, addr net.Addr, 
 		fmt.Fprintf(out, "         passed over: %s\n", s)
 	}
 	fmt.Fprintf(out, "model    %s, loading ...\n", entry.Name)
-	m, release, err := h.pool.Open(ctx, entry.Name)
+	m, release, err := h.open(ctx, entry.Name)
 	if err != nil {
 		return err
 	}

@@ -234,6 +234,17 @@ func TestWrongInputs(t *testing.T) {
 		{"serve --addr 127.0.0.1:0 --flash-attention maybe", "auto, on or off"},
 		{"serve --addr 127.0.0.1:0 --engine warp", "warp"},
 		{"serve --log-level loud", "--log-level"},
+		{"serve --addr 127.0.0.1:0 --layers -2", "--layers -2"},
+		{"serve --addr 127.0.0.1:0 --engine cpu --layers 3", "there is none"},
+		{"serve --addr 127.0.0.1:0 --reserve 3", "name the unit"},
+		{"serve --addr 127.0.0.1:0 --pool unfied", "unified"},
+		{"serve --addr 127.0.0.1:0 --micro-batch 513", "1 to 512"},
+		{"serve --addr 127.0.0.1:0 --yarn", "name it with --context"},
+		{"serve --addr 127.0.0.1:0 --yarn --context 4k", "within the trained 8192"},
+		{"serve --addr 127.0.0.1:0 --reserve 900GiB", "does not fit"},
+		{"serve smollm2-135", `did you mean "smollm2-135m"?`},
+		{"pull smollm2-135", `did you mean "smollm2-135m"?`},
+		{"run --addr 127.0.0.1:1 --pool unified smollm2-135m hello", "--pool"},
 		{"serve --no-such-flag", "unknown flag"},
 		{"srve", "serve"},
 		{"run --json", "prompt"},
@@ -257,6 +268,9 @@ func TestWrongInputs(t *testing.T) {
 			}
 			if strings.Contains(string(out), "goroutine ") {
 				t.Errorf("it panicked:\n%s", out)
+			}
+			if strings.Contains(string(out), "level=ERROR") {
+				t.Errorf("the log tells what the command tells too:\n%s", out)
 			}
 		})
 	}
@@ -300,6 +314,9 @@ func TestPathWithTheNameOfACatalogueModel(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), path) {
 		t.Errorf("%v: the truncated file was not the one that was loaded:\n%s", err, out)
 	}
+	if strings.Contains(string(out), "msg=load ") {
+		t.Errorf("the failure is told twice:\n%s", out)
+	}
 }
 
 func TestListOnAnEmptyHome(t *testing.T) {
@@ -333,5 +350,33 @@ func TestListVersionAndJSON(t *testing.T) {
 		if strings.HasSuffix(args, "--json") && out[0] != '{' && out[0] != '[' {
 			t.Errorf("dure %s is no JSON: %.80s", args, out)
 		}
+	}
+}
+
+// What a plan can choose a server can load: the engine holds what was planned, and
+// the model answers.
+func TestServeLoadsWhatAPlanChooses(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"one pool":       {[]string{"--context", "1024", "--sequences", "3", "--pool", "unified", "--kv", "q8_0", "--micro-batch", "64", "--reserve", "1GiB"}, []string{"one pool for all", "3 sequences x 1024 tokens"}},
+		"a long context": {[]string{"--context", "9k", "--sequences", "1", "--yarn", "--short-window", "--layers", "-1"}, []string{"YaRN scales all positions 2 times", "1 sequences x 9216 tokens"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t, c.args...)
+			for _, want := range c.want {
+				if !strings.Contains(s.out, want) {
+					t.Errorf("%q is missing in:\n%s", want, s.out)
+				}
+			}
+			if a := decode(t, s.post(t.Context(), chatBody("Say hello.", `,"max_tokens":4`))); a.Error != nil || a.Usage.Completion == 0 {
+				t.Errorf("%+v", a)
+			}
+			out, err := dureCommand(t, "ps", "--memory", "--addr", strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1")).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "the engine") || strings.Contains(s.errs.String(), "not as planned") {
+				t.Errorf("%v\n%s\n%s", err, out, s.errs.String())
+			}
+		})
 	}
 }

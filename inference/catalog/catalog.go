@@ -35,8 +35,11 @@ type Entry struct {
 	Rights string   `yaml:"rights"`
 	Roles  []string `yaml:"roles"`
 	// Architecture is what the file must say of itself; empty is anything.
-	Architecture string   `yaml:"architecture"`
-	Defaults     Defaults `yaml:"defaults"`
+	Architecture string `yaml:"architecture"`
+	// Memory is what it takes on a card once it is loaded, in bytes, as its makers
+	// say, for models whose file does not tell; 0 where the file does.
+	Memory   int64    `yaml:"memory"`
+	Defaults Defaults `yaml:"defaults"`
 }
 
 // Defaults is what a request gets that does not say otherwise.
@@ -121,7 +124,7 @@ func Merge(base, over *Catalog) (*Catalog, error) {
 	}
 	if _, ok := merged.Find(merged.DefaultName); merged.DefaultName != "" && !ok {
 		return nil, merged.defaultAt.errorf("default: there is no model %q%s; there are %s", merged.DefaultName,
-			didYouMean(merged.DefaultName, merged.Names()), strings.Join(merged.Names(), ", "))
+			DidYouMean(merged.DefaultName, merged.Names()), strings.Join(merged.Names(), ", "))
 	}
 	return merged, nil
 }
@@ -159,19 +162,23 @@ func (c *Catalog) Resolve(nameOrPath string) (Entry, error) {
 		return e, nil
 	}
 	if strings.Contains(name, "/") || strings.HasSuffix(name, ".gguf") {
-		return resolvePath(name)
+		return c.resolvePath(name)
 	}
 	return Entry{}, inference.Errorf(inference.CodeModelNotFound, "there is no model %q%s; there are %s; the path of a GGUF file works too",
-		name, didYouMean(name, c.Names()), strings.Join(c.Names(), ", "))
+		name, DidYouMean(name, c.Names()), strings.Join(c.Names(), ", "))
 }
 
-func resolvePath(path string) (Entry, error) {
+func (c *Catalog) resolvePath(path string) (Entry, error) {
 	abs, err := filepath.Abs(path)
 	if err == nil {
 		err = checkGGUF(abs)
 	}
 	if err != nil {
-		return Entry{}, inference.Errorf(inference.CodeModelNotFound, "model file %s: %v", path, err)
+		hint := ""
+		if name := strings.TrimSuffix(path, ".gguf"); !strings.Contains(name, "/") { // it may be the name of an entry
+			hint = DidYouMean(name, c.Names())
+		}
+		return Entry{}, inference.Errorf(inference.CodeModelNotFound, "model file %s: %v%s", path, err, hint)
 	}
 	return Entry{Name: strings.TrimSuffix(filepath.Base(abs), ".gguf"), Source: Source{Path: abs}}, nil
 }

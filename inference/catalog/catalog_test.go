@@ -95,6 +95,7 @@ func TestResolve(t *testing.T) {
 		"onne":          `there is no model "onne" (did you mean "one"?); there are one, two`,
 		"zzzzzzzzz":     `there is no model "zzzzzzzzz"; there are one, two`,
 		"missing.gguf":  "no such file",
+		"onne.gguf":     `no such file or directory (did you mean "one"?)`,
 		"page.gguf":     "not a GGUF file",
 		dir + "/":       "not a GGUF file",
 		"/no/such/file": "no such file",

@@ -181,7 +181,7 @@ func (w *walker) walkMapping(n *ast.MappingNode, t reflect.Type, path string) {
 				names = append(names, name)
 			}
 			slices.Sort(names)
-			w.complain(key.Position.Line, "%s: unknown key %q%s; known are %s", where(path), key.Value, didYouMean(key.Value, names), strings.Join(names, ", "))
+			w.complain(key.Position.Line, "%s: unknown key %q%s; known are %s", where(path), key.Value, DidYouMean(key.Value, names), strings.Join(names, ", "))
 			continue
 		}
 		below := key.Value

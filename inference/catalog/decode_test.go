@@ -71,6 +71,26 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// A model whose file does not tell its memory says it in its entry.
+func TestDecodeMemory(t *testing.T) {
+	c, err := Decode("models.yaml", []byte(strings.Replace(good, "bytes: 200", "bytes: 200\n    memory: 12000000000", 1)))
+	if err != nil || c.Entries[0].Memory != 12_000_000_000 || c.Entries[1].Memory != 0 {
+		t.Errorf("%v, %+v", err, c)
+	}
+}
+
+func TestDidYouMean(t *testing.T) {
+	names := []string{"rtx-5090", "rtx-4090", "rx-7900-xtx", "qwen3.8-27b", "qwen3.8-27b-q8"}
+	for word, want := range map[string]string{"rtx-509": "rtx-5090", "RTX4090": "rtx-4090", "7900": "rx-7900-xtx", "qwen3.8": "qwen3.8-27b", "qwen": "qwen3.8-27b", "q8": "", "zzzzzz": "", "": ""} {
+		if want != "" {
+			want = fmt.Sprintf(" (did you mean %q?)", want)
+		}
+		if got := DidYouMean(word, names); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+}
+
 func TestDecodeRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name, old, new string
@@ -95,6 +115,9 @@ func TestDecodeRefuses(t *testing.T) {
 		{"hash in capitals", sumB, strings.ToUpper(sumB), 12, "models[0].sha256: want 64"},
 		{"missing size", "    bytes: 200\n", "", 3, "models[0].bytes is missing"},
 		{"negative size", "bytes: 200", "bytes: -1", 13, "models[0].bytes"},
+		{"negative memory", "bytes: 200", "bytes: 200\n    memory: -1", 14, "models[0].memory: want the bytes"},
+		{"memory in words", "bytes: 200", "bytes: 200\n    memory: 12GB", 14, "cannot"},
+		{"memory of an endpoint", "path: /models/two.gguf", "endpoint: {url: 'https://a.example/v1', api: openai, model: m, context: 9}\n    memory: 5", 26, "an endpoint has no file"},
 		{"size in words", "bytes: 200", "bytes: many", 13, "cannot"},
 		{"empty value", "bytes: 200", "bytes:", 13, "models[0].bytes: the value is missing"},
 		{"unknown role", "[demo]", "[demmo]", 15, `did you mean "demo"?`},

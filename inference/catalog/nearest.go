@@ -3,14 +3,25 @@ package catalog
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// didYouMean is a hint for a misspelt word, or nothing where no candidate is near.
-func didYouMean(word string, candidates []string) string {
+// leastPart of a name says which one is meant; fewer letters are in too many.
+const leastPart = 3
+
+// DidYouMean is a hint for a misspelt or unfinished word, " (did you mean ...?)",
+// or nothing where no candidate is near. Case does not count.
+func DidYouMean(word string, candidates []string) string {
+	word = strings.ToLower(word)
 	best, distance := "", 1+max(2, len(word)/3)
 	for _, c := range candidates {
-		if d := editDistance(word, c); d < distance {
+		if d := editDistance(word, strings.ToLower(c)); d < distance {
 			best, distance = c, d
+		}
+	}
+	for _, c := range candidates {
+		if best == "" && len(word) >= leastPart && strings.Contains(strings.ToLower(c), word) {
+			best = c
 		}
 	}
 	if best == "" {

@@ -64,8 +64,9 @@ func (w *walker) validateEntry(e Entry, at string) {
 	w.need(at+".roles", len(e.Roles) == 0, true, "a list of "+strings.Join(Roles, ", "))
 	for i, role := range e.Roles {
 		w.need(fmt.Sprintf("%s.roles[%d]", at, i), false, slices.Contains(Roles, role),
-			fmt.Sprintf("one of %s, found %q%s", strings.Join(Roles, ", "), role, didYouMean(role, Roles)))
+			fmt.Sprintf("one of %s, found %q%s", strings.Join(Roles, ", "), role, DidYouMean(role, Roles)))
 	}
+	w.need(at+".memory", false, e.Memory >= 0, "the bytes that it takes on a card when it is loaded")
 	w.validateSource(e.Source, at+".source")
 	w.validateFile(e, at)
 	w.validateDefaults(e.Defaults, at+".defaults")
@@ -78,12 +79,12 @@ func (w *walker) validateFile(e Entry, at string) {
 	w.need(at+".sha256", e.SHA256 == "" && pinned, e.SHA256 == "" || sha256RE.MatchString(e.SHA256), "64 hexadecimal digits in lower case")
 	w.need(at+".bytes", e.Bytes == 0 && pinned, e.Bytes >= 0, "the file's size in bytes")
 	shards := s.HuggingFace != nil && len(s.HuggingFace.files()) > 1
-	for _, key := range []string{"sha256", "bytes", "architecture"} {
-		given := map[string]bool{"sha256": e.SHA256 != "", "bytes": e.Bytes != 0, "architecture": e.Architecture != ""}[key]
+	for _, key := range []string{"sha256", "bytes", "architecture", "memory"} {
+		given := map[string]bool{"sha256": e.SHA256 != "", "bytes": e.Bytes != 0, "architecture": e.Architecture != "", "memory": e.Memory != 0}[key]
 		switch {
 		case given && e.Remote():
 			w.complain(w.line(at+"."+key), "%s.%s: an endpoint has no file; leave it out", at, key)
-		case given && shards && key != "architecture":
+		case given && shards && (key == "sha256" || key == "bytes"):
 			w.complain(w.line(at+"."+key), "%s.%s: the shards of a set are pinned one by one at the first pull; leave it out", at, key)
 		}
 	}

@@ -3,9 +3,9 @@
 //
 // It owns two things. A Template is the model's own chat template, compiled:
 // it renders messages into a prompt exactly as Hugging Face's transformers
-// would, within limits that a hostile template cannot leave. A Stream turns
-// the bytes of one answer's tokens into whole characters and finds the
-// request's stop strings.
+// would, within limits that a hostile template cannot leave, and says what it
+// writes behind a past answer (Tail). A Stream turns the bytes of one answer's
+// tokens into whole characters and finds the request's stop strings.
 //
 // The package is pure: no goroutine, no file, no network, no clock (the time a
 // template may print is handed in), and no engine: it knows bytes, not token

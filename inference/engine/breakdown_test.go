@@ -143,7 +143,7 @@ func TestProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := engine.ProbeOptions{
-		Path: path, MTP: true, Rollback: 2, FullWindow: true,
+		Path: path, MTP: true, Rollback: 2,
 		Context: engine.ContextOptions{
 			Cells: 2000, Sequences: 3, Batch: 128, MicroBatch: 128, Outputs: 9, Threads: 1, KeyType: "q8_0", ValueType: "q8_0",
 		},

@@ -36,9 +36,37 @@ type ContextOptions struct {
 	FlashAttention FlashAttention
 	// Unified shares one pool of cells between all sequences.
 	Unified bool
+	// ShortWindow keeps only the window in layers with a sliding one. Without it
+	// they keep all tokens, the engine's default, so that a sequence can go back.
+	ShortWindow bool
+	// Yarn stretches the model's positions; the zero value takes them as the file
+	// has them.
+	Yarn Yarn
 	// KeyType and ValueType store the KV cache: "f16" (as does the empty string)
 	// or one of the names in cacheTypes. Quantised values need flash attention.
 	KeyType, ValueType string
+}
+
+// Yarn is a context longer than the trained one: rotary positions stretched by
+// Factor, from a window of Original tokens. Short prompts are answered otherwise,
+// too. Cells of a stretched context are of no use in another one.
+type Yarn struct {
+	// Factor is at least 1; 0 is no stretching, and Original then 0.
+	Factor   int `json:"factor"`
+	Original int `json:"original"`
+}
+
+// mostYarn is beyond what makers of models describe.
+const mostYarn = 64
+
+func (y Yarn) validate() error {
+	if y == (Yarn{}) {
+		return nil
+	}
+	if y.Factor < 1 || y.Factor > mostYarn || y.Original < 1 {
+		return fmt.Errorf("YaRN %d times from %d tokens, must be 1..%d times from the trained context", y.Factor, y.Original, mostYarn)
+	}
+	return nil
 }
 
 // maxSequences is LLAMA_MAX_SEQ of the pinned release.
@@ -59,6 +87,9 @@ func (o ContextOptions) validate() error {
 		return fmt.Errorf("threads = %d, must be 1..512", o.Threads)
 	case o.Poll < 0 || o.Poll > 100:
 		return fmt.Errorf("poll = %d, must be 0..100", o.Poll)
+	}
+	if err := o.Yarn.validate(); err != nil {
+		return err
 	}
 	return o.validateCache()
 }
@@ -90,6 +121,12 @@ func (o ContextOptions) c() (llama.ContextParams, error) {
 	p.NThreads, p.NThreadsBatch = int32(o.Threads), int32(o.Threads)
 	p.FlashAttentionType = flash
 	p.KVUnified = boolByte(o.Unified)
+	p.SwaFull = boolByte(!o.ShortWindow)
+	if o.Yarn.Factor > 0 {
+		p.RopeScalingType = llama.RopeScalingTypeYARN
+		p.RopeFreqScale = 1 / float32(o.Yarn.Factor)
+		p.YarnOrigCtx = uint32(o.Yarn.Original)
+	}
 	p.NoPerf = 1
 	p.TypeK, p.TypeV = cacheTypes[o.KeyType], cacheTypes[o.ValueType]
 	return p, nil

@@ -111,6 +111,9 @@ type Device struct {
 	// FreeBytes and TotalBytes of its memory. For the CPU ggml reports free =
 	// total, and software Vulkan always claims 2 GiB.
 	FreeBytes, TotalBytes uint64
+	// PCI is its address on the bus, "0000:c1:00.0"; empty where the backend does
+	// not tell, or the library is too old to be asked.
+	PCI string
 }
 
 // Devices lists the devices in ggml's order.
@@ -120,13 +123,15 @@ func (l *Library) Devices() []Device {
 	for i := range n {
 		d := llama.GGMLBackendDeviceGet(i)
 		free, total := llama.GGMLBackendDeviceMemory(d)
+		name := llama.GGMLBackendDeviceName(d)
 		devices = append(devices, Device{
-			Name:        llama.GGMLBackendDeviceName(d),
+			Name:        name,
 			Description: llama.GGMLBackendDeviceDescription(d),
 			Kind:        deviceKind(llama.GGMLBackendDevType(d)),
 			Backend:     llama.GGMLBackendRegName(llama.GGMLBackendDeviceBackendReg(d)),
 			FreeBytes:   free,
 			TotalBytes:  total,
+			PCI:         deviceID(d, name),
 		})
 	}
 	return devices
@@ -153,6 +158,8 @@ func deviceKind(t llama.GGMLBackendDeviceType) string {
 var extra struct {
 	tokenToPiece, tokenAttr, isEOG uintptr
 
+	deviceProps uintptr // 0 where the library has none
+
 	tokenize func(vocab llama.Vocab, text unsafe.Pointer, textLen int32, tokens unsafe.Pointer, max int32, addSpecial, parseSpecial bool) int32
 }
 
@@ -167,6 +174,7 @@ func bindExtra(dir string) error {
 		return err
 	}
 	purego.RegisterFunc(&extra.tokenize, tokenize)
+	bindProps(dir)
 	return nil
 }
 

@@ -23,8 +23,6 @@ type ProbeOptions struct {
 	MTP      bool
 	Rollback int
 	Draft    bool
-	// FullWindow keeps all tokens in layers with a sliding window.
-	FullWindow bool
 	// NoRepack keeps weights as they are in the file: a CPU may want a second
 	// copy of them in a layout of its own.
 	NoRepack bool
@@ -91,7 +89,6 @@ func (o ProbeOptions) params() (llama.ContextParams, error) {
 	}
 	p, err := o.Context.c()
 	p.NRsSeq = uint32(o.Rollback)
-	p.SwaFull = boolByte(o.FullWindow)
 	if o.Draft {
 		p.CtxType = llama.ContextTypeMTP
 	}

@@ -2,20 +2,24 @@ package llm
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"dure/inference"
 	"dure/inference/chat"
+	"dure/kvcache"
 )
 
 // answer turns one request's items into events.
 type answer struct {
 	l         *LLM
+	req       *inference.Request
 	r         *request
 	text      *chat.Stream
 	yield     func(inference.Event, error) bool
 	completed int // tokens that went into the answer
 	stopped   bool
+	said      utterance
 	// logprobs of tokens whose text has not come out yet.
 	logprobs []placed
 }
@@ -43,8 +47,8 @@ func (a *answer) run(ctx context.Context) (ended bool) {
 		for i, d := range it.tokens {
 			more := ended || i < len(it.tokens)-1 || len(a.r.outbox) > 0
 			ok := a.push(d, more)
-			if a.stopped {
-				a.done(inference.FinishStop, a.r.times(time.Now()))
+			if a.stopped && ok { // a reader that left is told nothing more
+				a.done(inference.FinishStop, a.r.report(time.Now()))
 			}
 			if a.stopped || !ok {
 				return ended
@@ -61,6 +65,7 @@ func (a *answer) run(ctx context.Context) (ended bool) {
 // when the reader has left.
 func (a *answer) push(d drawn, more bool) bool {
 	a.completed++
+	a.said.tokens = append(a.said.tokens, d.token)
 	begin := a.text.Decided()
 	var text string
 	text, a.stopped = a.text.Push(a.l.vocabulary.Piece(d.token, false))
@@ -84,6 +89,7 @@ func (a *answer) say(text string, more bool) bool {
 	if text == "" {
 		return true
 	}
+	a.said.text.WriteString(text)
 	return a.yield(inference.Event{Kind: inference.EventText, Text: text, Logprobs: a.complete(), More: more}, nil)
 }
 
@@ -119,7 +125,7 @@ func (a *answer) end(it item) {
 		if _, stopped := a.text.Matched(); stopped {
 			finish = inference.FinishStop
 		}
-		a.done(finish, it.times)
+		a.done(finish, it.report)
 	}
 }
 
@@ -134,9 +140,12 @@ func (a *answer) broken(ctx context.Context) error {
 // done yields the last event, and before it the logprobs of tokens that are
 // part of the answer although no text came after them. A token that a stop
 // string took away whole is not.
-func (a *answer) done(finish inference.FinishReason, t times) {
+func (a *answer) done(finish inference.FinishReason, p report) {
 	n := len(a.logprobs)
-	if _, stopped := a.text.Matched(); stopped {
+	_, stopped := a.text.Matched()
+	// Before the reader knows of the end: its next turn may come at once.
+	a.l.remember(a.req, a.r.prompt, &a.said, stopped)
+	if stopped {
 		for n > 0 && a.logprobs[n-1].begin >= a.text.Out() {
 			n--
 		}
@@ -146,7 +155,27 @@ func (a *answer) done(finish inference.FinishReason, t times) {
 	}
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	a.yield(inference.Event{Kind: inference.EventDone, Finish: finish, Usage: &inference.Usage{
-		PromptTokens: len(a.r.prompt), CompletionTokens: a.completed,
-		QueueMS: ms(t.queue), PrefillMS: ms(t.prefill), DecodeMS: ms(t.decode),
+		PromptTokens: len(a.r.prompt), CompletionTokens: a.completed, CachedTokens: p.reused.Reuse,
+		QueueMS: ms(p.queue), RestoreMS: ms(p.restore), PrefillMS: ms(p.prefill), DecodeMS: ms(p.decode),
+		Prefix: a.prefix(p.reused),
 	}}, nil)
+}
+
+// prefix says where reused tokens came from, and why there were no more.
+func (a *answer) prefix(m kvcache.Match) *inference.PrefixUsage {
+	u := &inference.PrefixUsage{Tier: m.Tier.String()}
+	if m.Reason != kvcache.ReasonNone {
+		u.Reason = m.Reason.String()
+	}
+	if b := m.Broke; b != nil {
+		u.Break = &inference.PrefixBreak{Position: b.At, Was: a.piece(b.Was), Is: a.piece(b.Is)}
+	}
+	return u
+}
+
+func (a *answer) piece(t int32) string {
+	if t < 0 {
+		return ""
+	}
+	return strings.ToValidUTF8(a.l.vocabulary.Piece(t, true), "\uFFFD")
 }

@@ -1,10 +1,13 @@
 package llm
 
 import (
+	"cmp"
 	"fmt"
 
+	"dure/gguf"
 	"dure/inference"
 	"dure/inference/engine"
+	"dure/inference/prefix"
 )
 
 // Config shapes how a loaded model is served. Derive fills what is left zero.
@@ -22,9 +25,32 @@ type Config struct {
 	FlashAttention engine.FlashAttention
 	// KeyType and ValueType store the KV cache, as in engine.ContextOptions.
 	KeyType, ValueType string
+	// Unified shares one pool of cells between the sequences. The context then
+	// has one sequence more, which belongs to no request.
+	Unified bool
+	// ShortWindow and Yarn are as in engine.ContextOptions. With Yarn the context
+	// may be Yarn.Factor times the trained one.
+	ShortWindow bool
+	Yarn        engine.Yarn
+	// MicroBatch is the tokens computed at once; 0 is as many as a step reads of a
+	// prompt.
+	MicroBatch int
 	// Planned says that the memory was planned for exactly this: Derive then
 	// changes nothing and checks no memory.
 	Planned bool
+	// Rerender renders past answers of a conversation anew with each turn, as the
+	// template has them, instead of letting them re-enter as they were sampled.
+	Rerender bool
+	// ReentryBytes is how much memory holds the tokens of past conversations;
+	// 0 is 64 MiB.
+	ReentryBytes int
+	// CacheRAM is the memory, in bytes, for states of sequences that wait outside
+	// of the context; 0 is none.
+	CacheRAM int64
+	// CacheDisk is where they outlive the process.
+	CacheDisk prefix.Disk
+	// Geometry of the model's file, from which the form of such states follows.
+	Geometry *gguf.Geometry `json:"-"`
 	// Defaults of the sampling parameters, for callers that build requests.
 	Defaults inference.Params
 	// Tap, when set, sees every row of logits before it is sampled, on the
@@ -43,9 +69,6 @@ const (
 	// A step's batch: a prompt chunk, or a row for each sequence. 512 is where
 	// prefill on CPUs stops getting faster.
 	batchTokens = 512
-	// busyChunk is the prompt chunk while others decode. It bounds how long
-	// they stand still.
-	busyChunk = 128
 	// outboxItems may wait for a slow reader before its sequence pauses; each is
 	// the tokens of a beat, in most cases one.
 	outboxItems = 128
@@ -68,8 +91,8 @@ func Derive(cfg Config, f engine.Facts, freeBytes uint64) (Config, []string, err
 	if cfg.Queue == 0 {
 		cfg.Queue = defaultQueue
 	}
-	if f.TrainContext > 0 && cfg.Context > f.TrainContext {
-		return cfg, nil, fmt.Errorf("context %d is larger than the %d tokens the model was trained for; ask for at most that", cfg.Context, f.TrainContext)
+	if most := f.TrainContext * max(1, cfg.Yarn.Factor); f.TrainContext > 0 && cfg.Context > most {
+		return cfg, nil, fmt.Errorf("context %d is larger than the %d tokens the model takes; ask for at most that", cfg.Context, most)
 	}
 	if cfg.Planned {
 		return cfg, notes, nil
@@ -101,20 +124,34 @@ func KVBytesPerToken(f engine.Facts) uint64 {
 	return uint64(f.Layers * f.HeadsKV * headDim * kAndV * f16)
 }
 
-// MicroBatch is how many tokens are computed at once with so many sequences.
-func MicroBatch(sequences int) int { return max(batchTokens, sequences) }
+// MostMicroBatch is the largest micro batch that is ever filled: what a step reads
+// of a prompt.
+const MostMicroBatch = batchTokens
+
+// spare are the sequences of the context that are no request's.
+func (c Config) spare() int {
+	if c.Unified {
+		return 1
+	}
+	return 0
+}
 
 func (c Config) contextOptions() engine.ContextOptions {
+	sequences := c.Sequences + c.spare()
+	batch := max(batchTokens, c.MicroBatch, sequences)
 	return engine.ContextOptions{
 		Cells:          c.Context * c.Sequences,
-		Sequences:      c.Sequences,
-		Batch:          MicroBatch(c.Sequences),
-		MicroBatch:     MicroBatch(c.Sequences),
-		Outputs:        c.Sequences,
+		Sequences:      sequences,
+		Batch:          batch,
+		MicroBatch:     max(cmp.Or(c.MicroBatch, batch), sequences),
+		Outputs:        sequences,
 		Threads:        c.Threads,
 		Poll:           c.Poll,
 		FlashAttention: c.FlashAttention,
 		KeyType:        c.KeyType,
 		ValueType:      c.ValueType,
+		Unified:        c.Unified,
+		ShortWindow:    c.ShortWindow,
+		Yarn:           c.Yarn,
 	}
 }

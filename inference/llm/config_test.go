@@ -24,6 +24,8 @@ func TestDerive(t *testing.T) {
 		"asked and fits":      {llm.Config{Context: 1000, Sequences: 3}, 8 << 30, 1000, 3},
 		"asked, too much":     {llm.Config{Context: 8192, Sequences: 8}, 1 << 30, 0, 0},
 		"over the training":   {llm.Config{Context: 9000}, 8 << 30, 0, 0},
+		"stretched":           {llm.Config{Context: 16384, Sequences: 1, Yarn: engine.Yarn{Factor: 2, Original: 8192}}, 8 << 30, 16384, 1},
+		"over the stretched":  {llm.Config{Context: 16385, Yarn: engine.Yarn{Factor: 2, Original: 8192}}, 8 << 30, 0, 0},
 		"nothing free":        {llm.Config{}, 1000, 0, 0},
 	} {
 		got, notes, err := llm.Derive(tc.cfg, f, tc.free)

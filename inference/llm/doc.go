@@ -9,7 +9,9 @@
 // reader has caught up. It holds no lock.
 //
 // Everything with text happens in the caller's goroutine (generate.go):
-// template, tokenising, decoding of characters, stop strings.
+// template, tokenising, decoding of characters, stop strings. There too past
+// answers re-enter prompts as they were sampled (reentry.go, past.go): that
+// memory is shared by the callers under a lock which the owner never takes.
 //
 // Callers: package runner in production, tests and benchmarks directly.
 package llm

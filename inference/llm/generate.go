@@ -30,7 +30,7 @@ func (l *LLM) Generate(ctx context.Context, req *inference.Request) iter.Seq2[in
 			yield(inference.Event{}, err)
 			return
 		}
-		a := &answer{l: l, r: r, text: text, yield: yield}
+		a := &answer{l: l, req: req, r: r, text: text, yield: yield}
 		if !a.run(ctx) {
 			l.cancel(r, a.stopped)
 		}
@@ -52,12 +52,16 @@ func (l *LLM) prepare(ctx context.Context, req *inference.Request) (*request, er
 	if m := req.Params.MaxTokens; m > 0 {
 		maxTokens = min(maxTokens, m)
 	}
+	who, err := l.caller(req, prompt)
+	if err != nil {
+		return nil, err
+	}
 	topLogprobs := -1
 	if req.Params.Logprobs {
 		topLogprobs = req.Params.TopLogprobs
 	}
 	return &request{
-		id: sched.ID(l.lastID.Add(1)), name: req.ID, prompt: prompt,
+		id: sched.ID(l.lastID.Add(1)), name: req.ID, prompt: prompt, caller: who,
 		maxTokens: maxTokens, ignoreEOS: req.Params.IgnoreEOS, topLogprobs: topLogprobs,
 		sampler: sampler, outbox: make(chan item, outboxItems), submitted: time.Now(),
 	}, nil

@@ -11,6 +11,7 @@ import (
 	"dure/inference/chat"
 	"dure/inference/engine"
 	"dure/inference/sched"
+	"dure/kvcache"
 )
 
 // LLM is one loaded model. It is safe for concurrent use.
@@ -36,6 +37,7 @@ type LLM struct {
 	stopping atomic.Bool
 	lastID   atomic.Uint64
 	stats    counters
+	reentry  reentry
 }
 
 // New makes the context for a loaded model and starts its owner. The model
@@ -101,11 +103,6 @@ func (l *LLM) Close() error {
 	return nil
 }
 
-// limits of the scheduler for this configuration.
-func (l *LLM) limits() sched.Limits {
-	return sched.Limits{Slots: l.cfg.Sequences, Queue: l.cfg.Queue, Chunk: batchTokens, ChunkBusy: busyChunk}
-}
-
 // command is what callers put into the inbox.
 type command struct {
 	submit *request // or
@@ -121,6 +118,7 @@ type request struct {
 	id        sched.ID
 	name      string // inference.Request.ID
 	prompt    []engine.Token
+	caller    caller
 	maxTokens int // completion tokens, at least 1
 	ignoreEOS bool
 	// topLogprobs is how many alternatives go with each token; -1 asks for no
@@ -131,18 +129,25 @@ type request struct {
 	// outbox is closed by the owner after the last item.
 	outbox chan item
 	// ------
-	position  int // tokens in the cache
-	next      engine.Token
-	generated int
+	all       []engine.Token // prompt and what was drawn
+	read      int            // of those in the cache
+	promised  int            // length up to which it has cells
+	lease     kvcache.LeaseID
+	slot      int
 	held      []drawn   // not handed over yet
 	delivered time.Time // when the reader was last given some
 	blocked   bool      // not scheduled until its reader catches up
-	started   time.Time // first prompt chunk
+	placed    time.Time // first had a sequence
+	restored  time.Time // the sequence first held what is reused
 	first     time.Time // first token sampled
+	reused    kvcache.Match
 
 	stalled    atomic.Bool   // outbox was full: the reader wakes the owner
-	cancelStep atomic.Uint64 // step count when the cancel was sent,
+	cancelStep atomic.Uint64 // step count when the cancel was sent
 }
+
+// generated is how many tokens were drawn.
+func (r *request) generated() int { return len(r.all) - len(r.prompt) }
 
 // sampler is what llm needs of package sample.
 type sampler interface {
@@ -158,7 +163,7 @@ type item struct {
 	tokens []drawn
 	finish inference.FinishReason
 	err    error
-	times  times
+	report report
 }
 
 type itemKind uint8
@@ -170,5 +175,8 @@ const (
 	itemError
 )
 
-// times of a request, measured by the owner.
-type times struct{ queue, prefill, decode time.Duration }
+// report is what the owner knows of a request when it ends.
+type report struct {
+	queue, restore, prefill, decode time.Duration
+	reused                          kvcache.Match
+}

@@ -2,12 +2,12 @@ package llm
 
 import (
 	"errors"
-	"fmt"
 	"runtime"
 	"time"
 
 	"dure/inference"
 	"dure/inference/engine"
+	"dure/inference/prefix"
 	"dure/inference/sched"
 )
 
@@ -17,11 +17,23 @@ type owner struct {
 	ctx   *engine.Context
 	batch *engine.Batch
 	sched *sched.Scheduler
+	cache *prefix.Cache
 	alive map[sched.ID]*request
+	// fetching have a sequence that does not hold yet what is reused.
+	fetching map[sched.ID]*request
+	// starved: a request waits for room that comes free without a request ending.
+	starved bool
+	// begun is the zero of ticks.
+	begun time.Time
 	// left is when the last engine call returned; zero when the owner has
 	// waited since.
 	left time.Time
 	pace *pace
+	// tidied is when tidy was last called, tidying whether it found something.
+	tidied  time.Time
+	tidying bool
+	// told is when the cache's counters were last published.
+	told time.Time
 }
 
 // own is the owner goroutine. The thread lock is not a nicety: the calling
@@ -43,13 +55,21 @@ func (l *LLM) own(started chan<- error) {
 	l.info = l.describe(min(l.cfg.Context, o.ctx.SequenceContext()))
 	l.memory = o.measure()
 	started <- nil
+	o.failAll(o.serve())
+}
+
+// serve goes on until the model is to stop, or the engine is lost, and says why.
+func (o *owner) serve() error {
 	for o.drain() {
-		step := o.sched.Next()
+		if err := o.arrange(); err != nil {
+			return o.lost(err)
+		}
+		step := o.sched.Next(o.now())
 		if len(step.Decode) == 0 || step.Prefill.N > 0 {
 			o.handOverAll()
 		}
 		if step.Empty() {
-			if !o.wait() {
+			if !o.rest() {
 				break
 			}
 			continue
@@ -59,27 +79,60 @@ func (l *LLM) own(started chan<- error) {
 			break
 		}
 		o.prefill(step.Prefill)
+		if time.Since(o.told) > cachePeriod {
+			o.publishCache()
+			o.cache.Balance(o.now())
+		}
 	}
-	o.failAll(inference.Errorf(inference.CodeShuttingDown, "the model is being unloaded"))
+	return inference.Errorf(inference.CodeShuttingDown, "the model is being unloaded")
 }
 
-func (l *LLM) newOwner() (*owner, error) {
-	s, err := sched.New(l.limits())
-	if err != nil {
+// lost is for the log and for those whose requests end: the process is replaced.
+func (o *owner) lost(err error) error {
+	o.l.log.Error("the model's process cannot go on", "error", err)
+	return inference.Errorf(inference.CodeInternal, "the engine failed: %v", err)
+}
+
+func (l *LLM) newOwner() (_ *owner, err error) {
+	o := &owner{l: l, alive: map[sched.ID]*request{}, fetching: map[sched.ID]*request{}, begun: time.Now()}
+	if o.ctx, err = l.model.NewContext(l.cfg.contextOptions()); err != nil {
 		return nil, err
 	}
-	ctx, err := l.model.NewContext(l.cfg.contextOptions())
+	o.batch, o.pace = o.ctx.NewBatch(), newPace(l.cfg.Threads, o.ctx.Waited())
+	if o.cache, err = prefix.Open(o.ctx, o.batch, l.prefixOptions(), l.log); err == nil {
+		o.sched, err = sched.New(l.limits(o.cache.Checkpoints()))
+	}
 	if err != nil {
+		o.close()
 		return nil, err
 	}
-	return &owner{l: l, ctx: ctx, batch: ctx.NewBatch(), sched: s, alive: map[sched.ID]*request{}, pace: newPace(l.cfg.Threads, ctx.Waited())}, nil
+	return o, nil
+}
+
+// limits of the scheduler for this configuration.
+func (l *LLM) limits(checkpoints bool) sched.Limits {
+	return sched.Limits{Slots: l.cfg.Sequences, Queue: l.cfg.Queue, Chunk: batchTokens, Checkpoints: checkpoints}
+}
+
+func (l *LLM) prefixOptions() prefix.Options {
+	return prefix.Options{
+		Slots: l.cfg.Sequences, Cells: l.cfg.Context * l.cfg.Sequences, Facts: l.model.Facts(), Geometry: l.cfg.Geometry,
+		RAMBytes: l.cfg.CacheRAM, Disk: l.cfg.CacheDisk,
+	}
 }
 
 func (o *owner) close() {
-	if err := errors.Join(o.batch.Close(), o.ctx.Close()); err != nil {
+	err := errors.Join(o.batch.Close(), o.ctx.Close())
+	if o.cache != nil {
+		err = errors.Join(o.cache.Close(), err)
+	}
+	if err != nil {
 		o.l.log.Error("free context", "error", err)
 	}
 }
+
+// now never goes back, and goes on over restarts: what lies on disk has times too.
+func (o *owner) now() sched.Tick { return o.begun.UnixNano() + int64(time.Since(o.begun)) }
 
 // drain takes everything from the inbox without waiting and unblocks readers
 // that caught up. It reports false when the model is to stop.
@@ -90,28 +143,64 @@ func (o *owner) drain() bool {
 			o.take(c)
 		case <-o.l.wake:
 			o.unblock()
+		case r := <-o.cache.Fetched():
+			o.cache.Completed(o.now(), r)
 		case <-o.l.stop:
 			return false
 		default:
-			o.l.stats.publish(o.sched.Counts())
+			o.publish()
 			return true
 		}
 	}
 }
 
-// wait blocks until there may be something to do.
-func (o *owner) wait() bool {
+// rest blocks until there may be something to do. Before, what can wait is done:
+// states are copied to where they outlive the process, a sequence at a time.
+func (o *owner) rest() bool {
 	o.left = time.Time{}
+	o.publishCache()
+	if o.starved && !o.cache.Busy() { // what was under way has ended
+		o.starved = false
+		o.sched.Room()
+		return true
+	}
+	sleep, idle := o.sleep()
+	if !idle {
+		return true
+	}
+	timer := time.NewTimer(sleep)
+	defer timer.Stop()
 	select {
 	case c := <-o.l.inbox:
 		o.take(c)
-		return true
 	case <-o.l.wake:
 		o.unblock()
-		return true
+	case r := <-o.cache.Fetched():
+		o.cache.Completed(o.now(), r)
+	case <-timer.C:
 	case <-o.l.stop:
 		return false
 	}
+	return true
+}
+
+// sleep is how long nothing happens by itself; false if there is something to
+// pump right now.
+func (o *owner) sleep() (d time.Duration, ok bool) {
+	d = time.Hour
+	if at, ok := o.sched.WaitUntil(o.now()); ok {
+		d = time.Duration(at - o.now())
+	}
+	since := time.Since(o.tidied)
+	if since >= tidyPeriod {
+		if o.tidying = o.tidy(); o.tidying {
+			return 0, false
+		}
+	}
+	if o.tidying {
+		d = min(d, tidyPeriod-since)
+	}
+	return d, true
 }
 
 func (o *owner) take(c command) {
@@ -120,7 +209,12 @@ func (o *owner) take(c command) {
 		return
 	}
 	r := c.submit
-	if err := o.sched.Add(r.id, len(r.prompt)); err != nil {
+	r.all, r.slot = r.prompt, -1
+	q := sched.Request{ID: r.id, Tokens: r.prompt, Agent: r.caller.agent, Priority: r.caller.priority}
+	if d := r.caller.deadline; d > 0 {
+		q.Deadline = o.begun.UnixNano() + int64(r.submitted.Sub(o.begun)+d)
+	}
+	if err := o.sched.Add(o.now(), q); err != nil {
 		o.l.stats.rejected.Add(1)
 		r.outbox <- item{kind: itemError, err: o.queueFull()}
 		close(r.outbox)
@@ -133,7 +227,7 @@ func (o *owner) take(c command) {
 // queueFull guesses how long until a place is free: the mean time a request
 // holds a sequence, for as many rounds as the queue is deep.
 func (o *owner) queueFull() error {
-	c := o.sched.Counts()
+	c := o.sched.Counts(o.now())
 	err := inference.Errorf(inference.CodeQueueFull, "%d requests are running and %d are waiting, which is all that may; try again later",
 		len(o.alive)-c.Waiting, c.Waiting)
 	rounds := 1 + c.Waiting/o.l.cfg.Sequences
@@ -152,19 +246,28 @@ func (o *owner) cancel(r *request, stopped bool) {
 	close(r.outbox)
 }
 
-// release forgets a request and frees its cache. The caller closes its outbox
-// afterwards, so that whoever hears of the end finds the sequence free.
+// release forgets a request; what its sequence holds stays in the cache. The
+// caller closes its outbox afterwards, so that whoever hears of the end finds the
+// sequence free.
 func (o *owner) release(r *request) {
+	o.forget(r)
+	o.cache.Release(o.now(), r.lease, r.caller.next)
+}
+
+// discard forgets a request whose sequence cannot be trusted.
+func (o *owner) discard(r *request) {
+	o.forget(r)
+	o.cache.Discard(o.now(), r.lease)
+}
+
+func (o *owner) forget(r *request) {
 	delete(o.alive, r.id)
-	if slot := o.sched.Remove(r.id); slot >= 0 {
-		if err := o.ctx.Remove(slot, engine.All, engine.All); err != nil {
-			o.l.log.Error("free sequence", "request_id", r.name, "error", err)
-		}
+	delete(o.fetching, r.id)
+	o.sched.Remove(o.now(), r.id)
+	if !r.placed.IsZero() {
+		o.l.stats.held(time.Since(r.placed))
 	}
-	if !r.started.IsZero() {
-		o.l.stats.held(time.Since(r.started))
-	}
-	o.l.stats.publish(o.sched.Counts())
+	o.publish()
 }
 
 func (o *owner) failAll(err error) {
@@ -187,93 +290,31 @@ func (o *owner) failAll(err error) {
 // finish releases and sends the last item. The outbox keeps one place for it
 // (see handOver), so it never waits.
 func (o *owner) finish(r *request, last item) {
-	last.tokens = r.held
-	last.times = r.times(time.Now())
 	o.release(r)
+	r.end(last)
+}
+
+func (r *request) end(last item) {
+	last.tokens = r.held
+	last.report = r.report(time.Now())
 	r.outbox <- last
 	close(r.outbox)
 }
 
-func (r *request) times(now time.Time) times {
-	var t times
+func (r *request) report(now time.Time) report {
+	p := report{reused: r.reused}
 	switch {
-	case r.started.IsZero():
-		t.queue = now.Sub(r.submitted)
+	case r.placed.IsZero():
+		p.queue = now.Sub(r.submitted)
+	case r.restored.IsZero():
+		p.queue, p.restore = r.placed.Sub(r.submitted), now.Sub(r.placed)
 	case r.first.IsZero():
-		t.queue, t.prefill = r.started.Sub(r.submitted), now.Sub(r.started)
+		p.queue, p.restore, p.prefill = r.placed.Sub(r.submitted), r.restored.Sub(r.placed), now.Sub(r.restored)
 	default:
-		t.queue, t.prefill, t.decode = r.started.Sub(r.submitted), r.first.Sub(r.started), now.Sub(r.first)
+		p.queue, p.restore = r.placed.Sub(r.submitted), r.restored.Sub(r.placed)
+		p.prefill, p.decode = r.first.Sub(r.restored), now.Sub(r.first)
 	}
-	return t
-}
-
-// decode computes one token for each row.
-func (o *owner) decode(rows []sched.Row) {
-	if len(rows) == 0 {
-		return
-	}
-	o.batch.Reset()
-	for _, row := range rows {
-		r := o.alive[row.ID]
-		if err := o.batch.Add(r.next, r.position, row.Slot, true); err != nil {
-			panic(fmt.Sprintf("decode rows exceed the batch sized for them: %v", err))
-		}
-	}
-	took, err := o.compute()
-	if err != nil {
-		o.failRows(rows, err)
-		return
-	}
-	o.l.stats.decoded(len(rows), took)
-	for i, row := range rows {
-		r := o.alive[row.ID]
-		r.position++
-		o.sample(r, i)
-	}
-}
-
-// prefill reads one chunk of one prompt, unless its request went meanwhile.
-func (o *owner) prefill(c sched.Chunk) {
-	r := o.alive[c.ID]
-	if c.N == 0 || r == nil {
-		return
-	}
-	if r.started.IsZero() {
-		r.started = time.Now()
-	}
-	o.batch.Reset()
-	for i := range c.N {
-		p := c.From + i
-		if err := o.batch.Add(r.prompt[p], p, c.Slot, c.Last && i == c.N-1); err != nil {
-			panic(fmt.Sprintf("prompt chunk exceeds the batch sized for it: %v", err))
-		}
-	}
-	took, err := o.compute()
-	if err != nil {
-		o.failRows([]sched.Row{{ID: c.ID, Slot: c.Slot}}, err)
-		return
-	}
-	o.l.stats.prefilled(c.N, took)
-	r.position = c.From + c.N
-	o.sched.Read(c.ID, c.N)
-	if c.Last {
-		o.sample(r, c.N-1)
-	}
-}
-
-// compute calls the engine with the batch.
-func (o *owner) compute() (took time.Duration, err error) {
-	begin := time.Now()
-	if !o.left.IsZero() {
-		o.l.stats.overheadNS.Add(int64(begin.Sub(o.left)))
-	}
-	o.l.stats.steps.Add(1)
-	err = o.ctx.Decode(o.batch)
-	o.left = time.Now()
-	o.l.stats.engineCPU.Store(int64(o.ctx.CPUTime()))
-	took = o.left.Sub(begin)
-	o.keepPace(took)
-	return took, err
+	return p
 }
 
 // keepPace gives up compute threads while other programs need the cores.
@@ -293,55 +334,4 @@ func (o *owner) keepPace(took time.Duration) {
 	} else {
 		o.l.log.Info("computing with more threads again", "threads", now)
 	}
-}
-
-// failRows ends the requests of a failed call: what their sequences hold is
-// unknown. Others go on.
-func (o *owner) failRows(rows []sched.Row, err error) {
-	o.l.log.Error("decode", "rows", len(rows), "error", err)
-	for _, row := range rows {
-		if r := o.alive[row.ID]; r != nil {
-			o.finish(r, item{kind: itemError, err: inference.Errorf(inference.CodeInternal, "the engine failed: %v", err)})
-		}
-	}
-}
-
-// sample draws a request's next token from a row and pushes it.
-func (o *owner) sample(r *request, row int) {
-	logits, err := o.ctx.Logits(row)
-	if err == nil {
-		if tap := o.l.cfg.Tap; tap != nil {
-			tap(r.name, r.position, logits)
-		}
-		r.next, err = r.sampler.Sample(logits)
-	}
-	if err != nil {
-		o.fail(r, err)
-		return
-	}
-	if r.first.IsZero() {
-		r.first = time.Now()
-	}
-	if !r.ignoreEOS && o.l.vocabulary.IsEOG(r.next) {
-		o.finish(r, item{kind: itemFinish, finish: inference.FinishStop})
-		return
-	}
-	d := drawn{token: r.next}
-	if r.topLogprobs >= 0 {
-		if d.logprob, err = r.sampler.Logprobs(logits, r.next, r.topLogprobs); err != nil {
-			o.fail(r, err)
-			return
-		}
-	}
-	r.generated++
-	r.sampler.Accept(r.next)
-	o.deliver(r, d)
-	if r.generated >= r.maxTokens {
-		o.finish(r, item{kind: itemFinish, finish: inference.FinishLength})
-	}
-}
-
-// fail ends a request for which no token could be drawn.
-func (o *owner) fail(r *request, err error) {
-	o.finish(r, item{kind: itemError, err: inference.Errorf(inference.CodeInternal, "no token could be drawn: %v", err)})
 }

@@ -30,11 +30,7 @@ func (l *LLM) promptTokens(ctx context.Context, req *inference.Request) ([]engin
 	case p == nil && len(req.Messages) == 0:
 		return nil, refuse("messages", "messages is empty; send at least one message")
 	case p == nil:
-		text, err := l.Render(ctx, req.Messages, true)
-		if err != nil {
-			return nil, err
-		}
-		return l.encode(ctx, req, text)
+		return l.conversation(ctx, req)
 	case len(req.Messages) > 0:
 		return nil, refuse("prompt", "send either messages or a prompt, not both")
 	case p.Tokens != nil:
@@ -101,9 +97,11 @@ func (l *LLM) checkTokens(param string, tokens []int32) error {
 
 // Render implements inference.Tokenizer.
 func (l *LLM) Render(_ context.Context, messages []inference.Message, open bool) (string, error) {
-	return l.template.Render(messages, chat.RenderOptions{
-		AddGenerationPrompt: open, BOS: l.bos, EOS: l.eos, Now: time.Now(),
-	})
+	return l.template.Render(messages, l.renderOptions(open))
+}
+
+func (l *LLM) renderOptions(open bool) chat.RenderOptions {
+	return chat.RenderOptions{AddGenerationPrompt: open, BOS: l.bos, EOS: l.eos, Now: time.Now()}
 }
 
 // The engine's tokeniser takes seconds and hundreds of megabytes for a text of
@@ -116,6 +114,11 @@ const (
 // Tokenize implements inference.Tokenizer. A template writes BOS itself where
 // the model wants one; only when the text lacks it is it added.
 func (l *LLM) Tokenize(ctx context.Context, text string, special bool) ([]int32, error) {
+	addBOS := special && l.model.Facts().AddBOS && !strings.HasPrefix(text, l.bos)
+	return l.tokenize(ctx, text, addBOS, special)
+}
+
+func (l *LLM) tokenize(ctx context.Context, text string, addBOS, special bool) ([]engine.Token, error) {
 	if len(text) > maxText {
 		return nil, refuse("", "the text has %d bytes, at most %d are tokenised at once", len(text), maxText)
 	}
@@ -127,7 +130,6 @@ func (l *LLM) Tokenize(ctx context.Context, text string, special bool) ([]int32,
 			return nil, ctx.Err()
 		}
 	}
-	addBOS := special && l.model.Facts().AddBOS && !strings.HasPrefix(text, l.bos)
 	tokens, err := l.model.Tokenize(ctx, text, addBOS, special)
 	switch {
 	case ctx.Err() != nil:

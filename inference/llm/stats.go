@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"dure/inference/sched"
+	"dure/inference/prefix"
 )
 
 // Stats are counters since the model was loaded, and gauges of now.
@@ -33,6 +33,11 @@ type Stats struct {
 	MaxCancelSteps uint64 `json:"max_cancel_steps"`
 	// Stalls counts pauses for slow readers.
 	Stalls uint64 `json:"stalls"`
+	// Parked counts running requests that gave their place to others for a while.
+	Parked uint64 `json:"parked"`
+	// Cache is the prefix cache, Reentry how past answers came back into prompts.
+	Cache   prefix.Stats `json:"cache"`
+	Reentry Reentry      `json:"reentry"`
 
 	// Threads that compute now: fewer than configured while other programs use
 	// the cores.
@@ -51,15 +56,18 @@ type Stats struct {
 type counters struct {
 	steps, promptTokens, decodedTokens         atomic.Uint64
 	prefillNS, decodeNS, overheadNS, engineCPU atomic.Int64
-	rejected, stalls                           atomic.Uint64
+	rejected, stalls, parked                   atomic.Uint64
 	cancelQueued, cancelPrefill                atomic.Uint64
 	cancelDecode, maxCancelSteps               atomic.Uint64
 	heldNS                                     atomic.Int64 // moving mean
 	threads                                    atomic.Int64
+	cache                                      atomic.Pointer[prefix.Stats]
 	waiting, prefilling, decoding, slow        atomic.Int64
 }
 
-func (c *counters) publish(n sched.Counts) {
+// publish tells how many requests are where.
+func (o *owner) publish() {
+	c, n := &o.l.stats, o.sched.Counts(o.now())
 	c.waiting.Store(int64(n.Waiting))
 	c.prefilling.Store(int64(n.Prefilling))
 	c.decoding.Store(int64(n.Decoding))
@@ -91,7 +99,7 @@ func (c *counters) meanHeld() time.Duration { return time.Duration(c.heldNS.Load
 
 func (c *counters) cancelled(r *request) {
 	switch {
-	case r.started.IsZero():
+	case r.placed.IsZero():
 		c.cancelQueued.Add(1)
 	case r.first.IsZero():
 		c.cancelPrefill.Add(1)
@@ -144,10 +152,29 @@ func (l *LLM) Stats() Stats {
 		Rejected:         c.rejected.Load(),
 		CancelledQueued:  c.cancelQueued.Load(), CancelledPrefill: c.cancelPrefill.Load(),
 		CancelledDecode: c.cancelDecode.Load(), MaxCancelSteps: c.maxCancelSteps.Load(),
-		Stalls:  c.stalls.Load(),
+		Stalls: c.stalls.Load(), Parked: c.parked.Load(),
+		Cache: l.cacheStats(), Reentry: l.Reentry(),
 		Memory:  l.memory,
 		Threads: int(c.threads.Load()),
 		Waiting: int(c.waiting.Load()), Prefilling: int(c.prefilling.Load()),
 		Decoding: int(c.decoding.Load()), Blocked: int(c.slow.Load()),
 	}
+}
+
+// cachePeriod is how often the counters of the cache are published while there
+// is work: they cost a walk over all objects.
+const cachePeriod = time.Second
+
+func (o *owner) publishCache() {
+	o.told = time.Now()
+	o.cache.Reprice()
+	s := o.cache.Stats()
+	o.l.stats.cache.Store(&s)
+}
+
+func (l *LLM) cacheStats() prefix.Stats {
+	if s := l.stats.cache.Load(); s != nil {
+		return *s
+	}
+	return prefix.Stats{}
 }

@@ -120,10 +120,10 @@ func TestManyStreams(t *testing.T) {
 	if got := w.metric(`dure_completion_tokens_total{model="small"}`); got != fmt.Sprint(3*clients) {
 		t.Errorf("completion tokens: %q", got)
 	}
-	if got := w.metric(`dure_inter_token_gap_seconds_count{model="small"}`); got != fmt.Sprint((pieces-1)*clients) {
+	if got := w.metric(`dure_inter_token_gap_seconds_count{model="small",priority="interactive"}`); got != fmt.Sprint((pieces-1)*clients) {
 		t.Errorf("gaps: %q", got)
 	}
-	if got := w.metric(`dure_time_to_first_token_seconds_count{model="small"}`); got != fmt.Sprint(clients) {
+	if got := w.metric(`dure_time_to_first_token_seconds_count{model="small",priority="interactive"}`); got != fmt.Sprint(clients) {
 		t.Errorf("first tokens: %q", got)
 	}
 }

@@ -21,7 +21,7 @@ func TestWholeAnswer(t *testing.T) {
 	want := `{"id":0,"object":"chat.completion","created":0,"model":"small","system_fingerprint":"v1",` +
 		`"choices":[{"index":0,"message":{"role":"assistant","content":"a<b>&\u2028 끝","refusal":null},"logprobs":null,"finish_reason":"stop"}],` +
 		`"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,"prompt_tokens_details":{"cached_tokens":2},` +
-		`"dure":{"queue_ms":1.5,"prefill_ms":2.5,"decode_ms":3.5,"seed":0}}}` + "\n"
+		`"dure":{"queue_ms":1.5,"restore_ms":0,"prefill_ms":2.5,"decode_ms":3.5,"seed":0}}}` + "\n"
 	if got.status != 200 || got.header.Get("Content-Type") != "application/json" {
 		t.Errorf("status %d, header %v", got.status, got.header)
 	}
@@ -43,7 +43,7 @@ func deltaJSON(delta, finish string) string {
 
 func TestStreamedAnswer(t *testing.T) {
 	const usage = `,"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,"prompt_tokens_details":{"cached_tokens":2},` +
-		`"dure":{"queue_ms":1.5,"prefill_ms":2.5,"decode_ms":3.5,"seed":0}}}`
+		`"dure":{"queue_ms":1.5,"restore_ms":0,"prefill_ms":2.5,"decode_ms":3.5,"seed":0}}}`
 	role, one, two, end := deltaJSON(`{"role":"assistant","content":""}`, "null"), deltaJSON(`{"content":"a\"b"}`, "null"),
 		deltaJSON(`{"content":"<\n"}`, "null"), deltaJSON(`{}`, `"stop"`)
 	const null = `,"usage":null}`

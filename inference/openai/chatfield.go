@@ -18,7 +18,6 @@ var chatFields = joined(sharedFields, fields[request]{
 
 	// Labels and hints: nothing has to happen for them to be honoured.
 	"safety_identifier":   text(func(*request, string) {}),
-	"prompt_cache_key":    text(func(*request, string) {}),
 	"metadata":            (*decoder).setMetadata,
 	"parallel_tool_calls": boolean(func(*request, bool) {}), // says nothing without tools
 

@@ -45,9 +45,11 @@ func (c *choice) place(text string, tokens []inference.TokenLogprob) []placed {
 
 // total is what all choices used, n of them for each prompt. A prompt counts
 // once, with as much of it cached as for the choice that found least in the
-// cache: that one read it. All else is summed.
+// cache: that one read it. Prefix is that of the choice that read most of its
+// prompt. All else is summed.
 func total(choices []*choice, n int) inference.Usage {
 	var sum inference.Usage
+	most := -1
 	for group := range slices.Chunk(choices, n) {
 		prompt, cached := 0, -1
 		for _, c := range group {
@@ -58,8 +60,12 @@ func total(choices []*choice, n int) inference.Usage {
 			}
 			sum.CompletionTokens += u.CompletionTokens
 			sum.QueueMS += u.QueueMS
+			sum.RestoreMS += u.RestoreMS
 			sum.PrefillMS += u.PrefillMS
 			sum.DecodeMS += u.DecodeMS
+			if read := u.PromptTokens - u.CachedTokens; u.Prefix != nil && read > most {
+				most, sum.Prefix = read, u.Prefix
+			}
 		}
 		sum.PromptTokens += prompt
 		sum.CachedTokens += max(0, cached)

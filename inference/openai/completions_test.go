@@ -18,7 +18,7 @@ func TestWholeTextCompletion(t *testing.T) {
 	want := `{"id":0,"object":"text_completion","created":0,"model":"small","system_fingerprint":"v1",` +
 		`"choices":[{"text":"a<b> 끝","index":0,"logprobs":null,"finish_reason":"stop"}],` +
 		`"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,"prompt_tokens_details":{"cached_tokens":2},` +
-		`"dure":{"queue_ms":1.5,"prefill_ms":2.5,"decode_ms":3.5,"seed":0}},"warnings":["foo: unknown field, ignored"]}` + "\n"
+		`"dure":{"queue_ms":1.5,"restore_ms":0,"prefill_ms":2.5,"decode_ms":3.5,"seed":0}},"warnings":["foo: unknown field, ignored"]}` + "\n"
 	if got.status != 200 || got.header.Get("Content-Type") != "application/json" {
 		t.Errorf("status %d, header %v", got.status, got.header)
 	}
@@ -46,7 +46,7 @@ func TestStreamedTextCompletion(t *testing.T) {
 			textChunk(`""`, "0", "null", `"stop"`) + null,
 			`{"id":0,"object":"text_completion","created":0,"model":"small","system_fingerprint":"v1","choices":[],"usage":{"prompt_tokens":7,` +
 				`"completion_tokens":3,"total_tokens":10,"prompt_tokens_details":{"cached_tokens":2},` +
-				`"dure":{"queue_ms":1.5,"prefill_ms":2.5,"decode_ms":3.5,"seed":0}}}`, "[DONE]"},
+				`"dure":{"queue_ms":1.5,"restore_ms":0,"prefill_ms":2.5,"decode_ms":3.5,"seed":0}}}`, "[DONE]"},
 	} {
 		got := w.complete(`{"stream":true,"prompt":"once",` + fields + `}`)
 		if diff := cmp.Diff(want, events(t, steady(got.body))); got.status != 200 || diff != "" {

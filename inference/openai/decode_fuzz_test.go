@@ -58,6 +58,9 @@ func checkDecoded(body []byte, decode func([]byte) (*request, error)) error {
 		p.Penalties.LastN < -1 || p.DRY.LastN < -1 || len(p.LogitBias) > maxBiases || p.TopLogprobs > inference.MaxTopLogprobs {
 		return fmt.Errorf("params %+v, warnings %q", p, r.warnings)
 	}
+	if err := checkCaller(r.caller); err != nil {
+		return err
+	}
 	if asks := r.requests("id", p); len(asks) < 1 || len(asks) > maxChoices {
 		return fmt.Errorf("%d choices", len(asks))
 	}
@@ -68,6 +71,7 @@ func FuzzDecodeChat(f *testing.F) {
 	for _, seed := range []string{hello, helloStream,
 		with(`"temperature":0.5,"top_p":1,"top_k":3,"min_p":0,"seed":-1,"stop":["a","b"],"max_tokens":-1,"stream":true,"stream_options":{"include_usage":true}`),
 		`{"messages":[{"role":"developer","content":[{"type":"text","text":"\ud83d\ude00"}]}],"foo":[{"a":[null]}]}`,
+		with(`"session":"a/b","agent":"\u00e9","parent":"p","priority":"worker","deadline_ms":5,"next":"idle","pin_prefix":true,"prompt_cache_key":""`),
 		with(`"response_format":{"type":"text"},"tools":[],"modalities":["text"],"metadata":{"a":[1]},"n":1,"logit_bias":{}`),
 	} {
 		f.Add([]byte(seed))

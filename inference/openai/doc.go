@@ -24,6 +24,10 @@
 //     after the model took the request, or after 10 seconds of waiting for that
 //     (a load, a full machine). A failure later on is an event with an "error"
 //     object and the stream ends without [DONE].
+//   - A request that names a deadline ends with 504, one whose agent is stopped
+//     with 409, wherever it stands: while its model is loaded, in the queue,
+//     between its choices; inside a stream that is an event. The stock clients are
+//     told not to repeat either.
 //   - A stream is never silent for longer than 15 seconds: comments fill gaps.
 //   - A client that is gone or does not read cancels its generation. One that
 //     closed only its sending side cannot be told from one that is gone: its
@@ -44,6 +48,17 @@
 // failure cancels all choices and fails the request: with a status while no byte
 // is out, with an event after that. Usage counts a prompt once and sums all
 // else, times included.
+//
+// # Callers
+//
+// A request may tell who asks, how urgent it is and what follows
+// (inference.Caller): in the body's fields session (also prompt_cache_key), agent,
+// parent, priority, deadline_ms, next and pin_prefix, or in the headers
+// X-Dure-Session, X-Dure-Agent, X-Dure-Parent, X-Dure-Priority,
+// X-Dure-Deadline-Ms, X-Dure-Next and X-Dure-Pin-Prefix. What is told twice must be
+// the same in both places. A deadline counts from the request's header, and the
+// model is told what is left of it. All choices of a request are one request of its
+// agent. Which agents there are, and what a stop reaches, is for [Team] to know.
 //
 // # Goroutines
 //

@@ -231,15 +231,15 @@ func TestLogLineAndMetrics(t *testing.T) {
 		t.Error(second)
 	}
 	for line, want := range map[string]string{
-		`dure_http_requests_total{route="/v1/chat/completions",status="200"}`:    "1",
-		`dure_http_requests_total{route="none",status="404"}`:                    "1",
-		`dure_http_failures_total{code="unknown_url",route="none"}`:              "1",
-		`dure_http_request_duration_seconds_count{route="/v1/chat/completions"}`: "1",
-		`dure_time_to_first_token_seconds_count{model="small"}`:                  "1",
-		`dure_inter_token_gap_seconds_count{model="small"}`:                      "1",
-		`dure_prompt_tokens_total{model="small"}`:                                "7",
-		`dure_completion_tokens_total{model="small"}`:                            "3",
-		`dure_requests_cancelled_total{phase="decode"}`:                          "0",
+		`dure_http_requests_total{route="/v1/chat/completions",status="200"}`:          "1",
+		`dure_http_requests_total{route="none",status="404"}`:                          "1",
+		`dure_http_failures_total{code="unknown_url",route="none"}`:                    "1",
+		`dure_http_request_duration_seconds_count{route="/v1/chat/completions"}`:       "1",
+		`dure_time_to_first_token_seconds_count{model="small",priority="interactive"}`: "1",
+		`dure_inter_token_gap_seconds_count{model="small",priority="interactive"}`:     "1",
+		`dure_prompt_tokens_total{model="small"}`:                                      "7",
+		`dure_completion_tokens_total{model="small"}`:                                  "3",
+		`dure_requests_cancelled_total{phase="decode"}`:                                "0",
 	} {
 		if got := w.metric(line); got != want {
 			t.Errorf("%s is %q, want %q", line, got, want)

@@ -43,6 +43,8 @@ var statuses = map[inference.Code]struct {
 	inference.CodeQueueFull:       {http.StatusTooManyRequests, kindLimit},
 	inference.CodeLoadFailed:      {http.StatusServiceUnavailable, kindServer},
 	inference.CodeRunnerLost:      {http.StatusBadGateway, kindServer},
+	inference.CodeDeadline:        {http.StatusGatewayTimeout, kindServer},
+	inference.CodeAgentStopped:    {http.StatusConflict, kindInvalid},
 	inference.CodeShuttingDown:    {http.StatusServiceUnavailable, kindServer},
 }
 
@@ -81,9 +83,11 @@ func fromInference(e *inference.Error, status int, kind string) *failure {
 	if e.RetryAfter > 0 || e.Code == inference.CodeQueueFull {
 		f.header("Retry-After", retryAfter(e.RetryAfter))
 	}
-	if e.Code == inference.CodeLoadFailed {
-		// The stock clients repeat a 503 at once. A load that failed fails
-		// again, and each try costs the whole load.
+	switch e.Code {
+	case inference.CodeLoadFailed, inference.CodeDeadline, inference.CodeAgentStopped:
+		// The stock clients repeat a 409, a 503 and a 504 at once. A load that
+		// failed fails again, and each try costs the whole load; an answer that is
+		// too late is of no use; and an agent that was stopped would go on.
 		f.header("X-Should-Retry", "false")
 	}
 	return f

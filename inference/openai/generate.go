@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,12 +29,18 @@ const (
 // generation is what is known about an answer in the making.
 type generation struct {
 	model  string
+	caller inference.Caller
 	phase  phase // empty on routes that do not generate, and before a model was asked for
 	stream bool
 	gap    prometheus.Observer
 	ttft   time.Duration // 0 before the first text
 	usage  inference.Usage
 	finish string // empty unless the answer is whole
+}
+
+// priority is a value of a metric's label: one of the known ones.
+func (g *generation) priority() string {
+	return string(cmp.Or(g.caller.Priority, inference.PriorityInteractive))
 }
 
 func (g *generation) attrs(attrs []slog.Attr) []slog.Attr {
@@ -45,6 +52,9 @@ func (g *generation) attrs(attrs []slog.Attr) []slog.Attr {
 		return attrs
 	}
 	attrs = append(attrs, slog.Bool("stream", g.stream), slog.Int("prompt_tokens", g.usage.PromptTokens))
+	if g.caller.Agent != "" {
+		attrs = append(attrs, slog.String("agent", g.caller.Agent))
+	}
 	if g.ttft > 0 {
 		attrs = append(attrs, slog.Float64("ttft_ms", ms(g.ttft)))
 	}
@@ -72,6 +82,9 @@ func (h *handler) complete(x *exchange, r *http.Request, decode func([]byte) (*r
 		return err
 	}
 	req, err := decode(body)
+	if err == nil {
+		err = req.addHeaders(r.Header)
+	}
 	if err != nil {
 		return err
 	}
@@ -79,13 +92,15 @@ func (h *handler) complete(x *exchange, r *http.Request, decode func([]byte) (*r
 	if err != nil {
 		return err
 	}
-	x.gen.phase, x.gen.stream = phaseLoad, req.stream
-	if !req.stream {
-		return h.generate(r.Context(), x, req, listing, &whole{x: x, shape: s, logprobs: req.logprobs})
-	}
-	out := newStream(x, s, req)
-	return out.watch(r.Context(), func(ctx context.Context) error {
-		return h.generate(ctx, x, req, listing, out)
+	x.gen.phase, x.gen.stream, x.gen.caller = phaseLoad, req.stream, req.caller
+	return h.bounded(r.Context(), x, func(ctx context.Context) error {
+		if !req.stream {
+			return h.generate(ctx, x, req, listing, &whole{x: x, shape: s, logprobs: req.logprobs})
+		}
+		out := newStream(x, s, req)
+		return out.watch(ctx, func(ctx context.Context) error {
+			return h.generate(ctx, x, req, listing, out)
+		})
 	})
 }
 
@@ -128,6 +143,7 @@ func (h *handler) generate(ctx context.Context, x *exchange, req *request, listi
 		return err
 	}
 	req.prompts = prompts
+	req.caller.DeadlineMS = x.timeLeft()
 	asks := req.requests(x.id, req.params(listing.Params))
 	return advised(model, newRun(x, model, req, asks, echoes, out).generate(ctx))
 }

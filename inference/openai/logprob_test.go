@@ -45,7 +45,7 @@ func TestChatLogprobs(t *testing.T) {
 		`"choices":[{"index":0,"message":{"role":"assistant","content":" <b>끝a","refusal":null},"logprobs":{"content":[` +
 		chatOne + "," + chatTwo + "," + chatThree + `],"refusal":null},"finish_reason":"stop"}],` +
 		`"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,"prompt_tokens_details":{"cached_tokens":2},` +
-		`"dure":{"queue_ms":1.5,"prefill_ms":2.5,"decode_ms":3.5,"seed":0}}}` + "\n"
+		`"dure":{"queue_ms":1.5,"restore_ms":0,"prefill_ms":2.5,"decode_ms":3.5,"seed":0}}}` + "\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -14,8 +14,9 @@ type metrics struct {
 	failures   *prometheus.CounterVec // route, code
 	inFlight   prometheus.Gauge
 	duration   *prometheus.HistogramVec // route
-	firstToken *prometheus.HistogramVec // model
-	gap        *prometheus.HistogramVec // model
+	firstToken *prometheus.HistogramVec // model, priority
+	gap        *prometheus.HistogramVec // model, priority
+	queue      *prometheus.HistogramVec // model, priority
 	prompt     *prometheus.CounterVec   // model
 	completion *prometheus.CounterVec   // model
 	cancelled  *prometheus.CounterVec   // phase
@@ -30,6 +31,7 @@ const statusGone = 499
 var (
 	durationBuckets = []float64{.001, .005, .025, .1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
 	tokenBuckets    = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
+	queueBuckets    = []float64{.001, .005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
 	gapBuckets      = []float64{.001, .0025, .005, .01, .02, .04, .08, .15, .3, .6, 1.2, 2.5, 5, 10}
 )
 
@@ -37,8 +39,8 @@ func newMetrics(registry prometheus.Registerer, bodies *budget) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	histogram := func(name, help string, buckets []float64, label string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{label})
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	m := &metrics{
 		requests: counter("dure_http_requests_total",
@@ -50,9 +52,11 @@ func newMetrics(registry prometheus.Registerer, bodies *budget) *metrics {
 		duration: histogram("dure_http_request_duration_seconds",
 			"From the request's header to the end of the answer.", durationBuckets, "route"),
 		firstToken: histogram("dure_time_to_first_token_seconds",
-			"From the request's header to the first text, with load and queue.", tokenBuckets, "model"),
+			"From the request's header to the first text, with load and queue.", tokenBuckets, "model", "priority"),
 		gap: histogram("dure_inter_token_gap_seconds",
-			"Between two pieces of text of one answer.", gapBuckets, "model"),
+			"Between two pieces of text of one answer.", gapBuckets, "model", "priority"),
+		queue: histogram("dure_queue_wait_seconds",
+			"Time that the choices of finished answers waited for their turn, as the model counts it.", queueBuckets, "model", "priority"),
 		prompt:     counter("dure_prompt_tokens_total", "Tokens of the prompts of finished requests.", "model"),
 		completion: counter("dure_completion_tokens_total", "Tokens of finished answers.", "model"),
 		cancelled: counter("dure_requests_cancelled_total",
@@ -69,7 +73,7 @@ func newMetrics(registry prometheus.Registerer, bodies *budget) *metrics {
 		m.cancelled.WithLabelValues(string(p))
 	}
 	if registry != nil {
-		registry.MustRegister(m.requests, m.failures, m.inFlight, m.duration, m.firstToken, m.gap,
+		registry.MustRegister(m.requests, m.failures, m.inFlight, m.duration, m.firstToken, m.gap, m.queue,
 			m.prompt, m.completion, m.cancelled, m.slow, m.crowded, held)
 	}
 	return m

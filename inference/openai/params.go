@@ -64,7 +64,7 @@ func (r *request) requests(id string, p inference.Params) []*inference.Request {
 	prompts := len(r.prompts)
 	var all []*inference.Request
 	for i := range max(1, prompts) * r.n {
-		ask := &inference.Request{ID: id, Messages: r.messages, Params: p}
+		ask := &inference.Request{ID: id, Messages: r.messages, Params: p, Caller: r.caller}
 		if prompts > 0 {
 			ask.Prompt = &r.prompts[i/r.n]
 		}

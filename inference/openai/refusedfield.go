@@ -30,11 +30,14 @@ func refusedFields[R any]() fields[R] {
 		"n_predict":          instead[R]("max_tokens", never),
 		"repetition_penalty": instead[R]("repeat_penalty", isNumber(1)),
 		"n_probs":            instead[R]("logprobs", isNumber(0)),
+		"id_slot":            instead[R]("session", isNumber(-1)),
+		"slot_id":            instead[R]("session", isNumber(-1)),
 	}
 	for _, name := range []string{
 		"json_schema", "json_object",
 		"guided_json", "guided_regex", "guided_choice", "guided_grammar", "structural_tag", "structured_outputs",
 		"samplers", "allowed_token_ids", "add_special_tokens", "logits_processors", "truncate_prompt_tokens", "prompt_logprobs", "penalty_prompt",
+		"cache_salt", "kv_transfer_params", "session_params",
 	} {
 		all[name] = only[R]("null", never)
 	}
@@ -50,7 +53,7 @@ func refusedFields[R any]() fields[R] {
 		all[name] = only[R]("false", isFalse)
 	}
 	for _, name := range []string{
-		"dynatemp_range", "min_keep", "min_tokens", "n_indent",
+		"n_cache_reuse", "dynatemp_range", "min_keep", "min_tokens", "n_indent",
 	} {
 		all[name] = only[R]("0", isNumber(0))
 	}

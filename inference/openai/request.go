@@ -29,6 +29,8 @@ type request struct {
 	echo     bool
 	n        int // choices for each prompt
 	bestOf   int
+	caller   inference.Caller
+	cacheKey string // prompt_cache_key, another name of the caller's session
 
 	stream       bool
 	includeUsage bool
@@ -47,7 +49,7 @@ type request struct {
 func (r *request) change(f func(*inference.Params)) { r.changes = append(r.changes, f) }
 
 // sharedFields are those that both routes have.
-var sharedFields = joined(refusedFields[request](), fields[request]{
+var sharedFields = joined(joined(refusedFields[request](), ofCaller()), fields[request]{
 	"model":          text(func(r *request, s string) { r.model = s }),
 	"n":              integer(1, maxChoices, func(r *request, i int64) { r.n = int(i) }),
 	"stream":         boolean(func(r *request, b bool) { r.stream = b }),

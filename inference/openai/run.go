@@ -49,7 +49,8 @@ func newRun(x *exchange, model inference.Model, req *request, asks []*inference.
 		g.choices = append(g.choices, c)
 	}
 	x.gen.phase = phasePrompt
-	x.gen.gap = x.h.metrics.gap.WithLabelValues(x.gen.model)
+	// Found once: a look-up for each token would cost more than the count.
+	x.gen.gap = x.h.metrics.gap.WithLabelValues(x.gen.model, x.gen.priority())
 	return g
 }
 
@@ -189,6 +190,7 @@ func (g *run) end(c *choice, finish inference.FinishReason, more bool) error {
 		return errors.New("the model's last event lacks the reason to finish")
 	}
 	c.finish = finish
+	g.x.h.metrics.queue.WithLabelValues(g.x.gen.model, g.x.gen.priority()).Observe(c.usage.QueueMS / 1000)
 	g.ended++
 	final := g.ended == len(g.choices)
 	if err := g.out.end(c, final); err != nil {
@@ -207,7 +209,7 @@ func (x *exchange) clockText(c *choice, now time.Time) {
 	if g.phase != phaseDecode {
 		g.phase = phaseDecode
 		g.ttft = now.Sub(x.start)
-		x.h.metrics.firstToken.WithLabelValues(g.model).Observe(g.ttft.Seconds())
+		x.h.metrics.firstToken.WithLabelValues(g.model, g.priority()).Observe(g.ttft.Seconds())
 	}
 	if !c.last.IsZero() {
 		g.gap.Observe(now.Sub(c.last).Seconds())

@@ -61,6 +61,11 @@ type Options struct {
 	// BodyBudget is the most bytes of request bodies held at once, over all
 	// requests; 0 means 256 MiB. A body that does not fit is refused.
 	BodyBudget int64
+	// Team knows the agents whose requests run; nil knows none.
+	Team Team
+	// Cache returns what the caches of the loaded models hold, in a settled order;
+	// nil returns nothing.
+	Cache func(ctx context.Context) []CacheReport
 	// Closing is closed when the server stops taking requests: /health turns
 	// 503 and new generations are refused. Nil means never.
 	Closing <-chan struct{}
@@ -86,6 +91,8 @@ type handler struct {
 	version     string
 	door        door
 	keys        [][sha256.Size]byte
+	team        Team
+	cache       func(context.Context) []CacheReport
 	closing     <-chan struct{}
 }
 
@@ -106,7 +113,12 @@ func New(o Options) http.Handler {
 		metricsPage: o.Metrics,
 		version:     o.Version,
 		door:        newDoor(o.Hosts, o.Origins),
+		team:        o.Team,
+		cache:       o.Cache,
 		closing:     o.Closing,
+	}
+	if h.team == nil {
+		h.team = noTeam{}
 	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)

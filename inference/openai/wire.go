@@ -108,21 +108,31 @@ type promptDetails struct {
 }
 
 // usageDure tells where the time of a request went, in milliseconds, summed over
-// its choices, and the seed that was used for the first choice, in the range in
+// its choices; where its cached tokens came from, and why there were no more, of
+// the choice that read most of its prompt anew; and the seed that was used for the first choice, in the range in
 // which a request may send one.
 type usageDure struct {
 	QueueMS   float64 `json:"queue_ms"`
+	RestoreMS float64 `json:"restore_ms"`
 	PrefillMS float64 `json:"prefill_ms"`
 	DecodeMS  float64 `json:"decode_ms"`
-	Seed      int64   `json:"seed"`
+	// As in inference.PrefixUsage, whose members these are.
+	Tier   string                 `json:"tier,omitempty"`
+	Reason string                 `json:"reason,omitempty"`
+	Break  *inference.PrefixBreak `json:"break,omitempty"`
+	Seed   int64                  `json:"seed"`
 }
 
 func wireUsage(u inference.Usage, seed uint64) *usage {
+	dure := usageDure{QueueMS: u.QueueMS, RestoreMS: u.RestoreMS, PrefillMS: u.PrefillMS, DecodeMS: u.DecodeMS, Seed: int64(seed)}
+	if p := u.Prefix; p != nil {
+		dure.Tier, dure.Reason, dure.Break = p.Tier, p.Reason, p.Break
+	}
 	return &usage{
 		Prompt:     u.PromptTokens,
 		Completion: u.CompletionTokens,
 		Total:      u.PromptTokens + u.CompletionTokens,
 		Details:    promptDetails{Cached: u.CachedTokens},
-		Dure:       usageDure{QueueMS: u.QueueMS, PrefillMS: u.PrefillMS, DecodeMS: u.DecodeMS, Seed: int64(seed)},
+		Dure:       dure,
 	}
 }

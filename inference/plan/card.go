@@ -53,12 +53,6 @@ func Memory(bytes uint64) Device {
 	return Device{Name: "GPU0", Kind: GPU, Backend: "CUDA", Assumed: true, TotalBytes: bytes, FreeBytes: bytes}
 }
 
-// Voice is what the realtime voice model takes beside another one: the bytes
-// that its makers recommend.
-func Voice(device string, turns bool) Claim {
-	return Claim{Name: "haru-4b", Device: device, Bytes: 12_000_000_000, Turns: turns}
-}
-
 // alignment of tensors inside the buffers of the device.
 func (d Device) alignment() uint64 {
 	switch {
@@ -87,6 +81,22 @@ func (d Device) driverContext() uint64 {
 		return 400 << 20
 	}
 	return 200 << 20
+}
+
+// addDriver adds what the driver takes beside the engine: as it was seen on this
+// device, the most of all times, or else as is usual.
+func (p *planner) addDriver(a *Allocation) {
+	seen, most := false, uint64(0)
+	for _, m := range p.Measured {
+		if n, ok := m.Driver[a.Device.Name]; ok {
+			seen, most = true, max(most, n)
+		}
+	}
+	if seen {
+		a.add(Driver, "", most, Measured)
+		return
+	}
+	a.add(Driver, "", a.Device.driverContext(), Assumed)
 }
 
 func (d Device) bandwidth() uint64 {

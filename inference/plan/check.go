@@ -54,8 +54,8 @@ func (w *Wish) checkAgainst(g *gguf.Geometry) error {
 	if w.Active > w.Agents {
 		return fmt.Errorf("%d agents active of %d alive", w.Active, w.Agents)
 	}
-	if w.Active > maxSequences {
-		return fmt.Errorf("%d agents active, the engine holds %d sequences at most", w.Active, maxSequences)
+	if most := maxSequences - w.Pool.spare(); w.Active > most {
+		return fmt.Errorf("%d agents active, the engine holds %d of them at most in a %s pool", w.Active, most, w.Pool)
 	}
 	if all := len(g.Layers) + 1; w.Layers > all && w.Layers != LayersAll {
 		return fmt.Errorf("layers %d: the model has %d, the output counting as one", w.Layers, all)
@@ -88,7 +88,9 @@ func newPlanner(in Input) (*planner, error) {
 	p.inner, p.channels = deltaShape(in.Model.Files)
 	p.tensors = tensorsOf(in.Model.Files, g.Tied)
 	if w.LongContext {
-		p.limit = max(g.TrainContext, LongContextTokens*max(1, g.TrainContext)/YarnOriginal)
+		if err := p.stretch(); err != nil {
+			return nil, err
+		}
 	}
 	if p.limit > 0 && w.Context > p.limit {
 		return nil, fmt.Errorf("context of %d tokens, the model takes %d%s", w.Context, p.limit, p.longHint())
@@ -100,13 +102,6 @@ func newPlanner(in Input) (*planner, error) {
 		return nil, err
 	}
 	return p, nil
-}
-
-func (p *planner) longHint() string {
-	if p.Wish.LongContext || p.Model.Geometry.TrainContext != YarnOriginal {
-		return ""
-	}
-	return fmt.Sprintf("; the YaRN profile reaches %d", LongContextTokens)
 }
 
 // checkDevices finds the CPU, or stands one in, and puts it last.

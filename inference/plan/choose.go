@@ -1,9 +1,6 @@
 package plan
 
-import (
-	"fmt"
-	"sort"
-)
+import "sort"
 
 // unknownContext is aimed at where a model does not name what it was trained for.
 const unknownContext = 32768
@@ -59,7 +56,7 @@ func (p *planner) atLayers(layers int) (Plan, bool) {
 		}
 		c := choice{active: active, layers: layers}
 		if plan, ok := p.withAgents(c); ok {
-			p.bind(&plan, c)
+			p.bind(&plan)
 			return plan, true
 		}
 	}
@@ -87,7 +84,7 @@ func (p *planner) mostActive() int {
 	if p.Wish.Active > 0 {
 		return p.Wish.Active
 	}
-	return min(p.Wish.Agents, maxSequences)
+	return min(p.Wish.Agents, maxSequences-p.Wish.Pool.spare())
 }
 
 func (p *planner) leastContext() int {
@@ -150,30 +147,4 @@ func (p *planner) longest(c choice) (Plan, bool) {
 		return Plan{}, false
 	}
 	return at(least + (n-1)*cellPad), true
-}
-
-// bind says what the choice ran into.
-func (p *planner) bind(plan *Plan, c choice) {
-	switch {
-	case plan.Layers < plan.All && len(p.gpus) > 0 && p.Wish.Layers == LayersAuto:
-		plan.Binding = p.tooSmall(p.lay(choice{plan.Context, plan.Active, plan.Layers + 1, plan.Cache}), "one more layer")
-	case plan.Active < p.mostActive():
-		plan.Binding = p.tooSmall(p.lay(choice{plan.Context, plan.Active + 1, plan.Layers, plan.Cache}), "one more active agent")
-	case p.Wish.Context == 0 && plan.Context < p.mostContext():
-		plan.Binding = p.tooSmall(p.lay(choice{min(plan.Context+cellPad, p.mostContext()), plan.Active, plan.Layers, plan.Cache}), "a longer context")
-	case plan.Cache != p.caches[0]:
-		plan.Binding = p.tooSmall(p.lay(choice{plan.Context, plan.Active, plan.Layers, p.caches[0]}), fmt.Sprintf("a cache of %v", p.caches[0]))
-	case p.Wish.Context == 0 && p.most == 0:
-		plan.Binding = fmt.Sprintf("the model takes at most %d tokens", p.mostContext())
-	default:
-		plan.Binding = "nothing, all that was asked for fits"
-	}
-}
-
-// tooSmall names the device that a larger choice did not fit.
-func (p *planner) tooSmall(larger Plan, what string) string {
-	if a := larger.short(); a != nil {
-		return fmt.Sprintf("%s: %s needs %s more than it has free", a.Device.Name, what, size(a.Short))
-	}
-	return "the order of choices: " + what + " would fit"
 }

@@ -17,8 +17,8 @@ func size(n uint64) string {
 	return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
 }
 
-// Explain is the plan as a text: what was chosen, why not more, and a table of
-// each device.
+// Explain is the plan as a text: what was chosen, why not more in a line, and a
+// table of each device. ExplainLarger has the whole of the why.
 func (p *Plan) Explain() string {
 	var b strings.Builder
 	verdict := "FITS"
@@ -27,7 +27,7 @@ func (p *Plan) Explain() string {
 	}
 	fmt.Fprintf(&b, "%s: %s\n", verdict, p.summary())
 	if p.Binding != "" {
-		fmt.Fprintf(&b, "what kept it from being larger: %s\n", p.Binding)
+		fmt.Fprintf(&b, "bound by: %s\n", p.Binding)
 	}
 	fmt.Fprintf(&b, "%s; %s pool of %d cells (%d a sequence), batch %d, micro batch %d, %s, MTP depth %d\n", p.placed(), p.Pool, p.PoolCells, p.SequenceCells,
 		p.Batch, p.MicroBatch, count(p.Outputs, "output row"), p.MTP)

@@ -81,9 +81,13 @@ var (
 	host        = plan.Device{Name: "CPU", Kind: plan.CPU, Backend: "CPU", TotalBytes: 64 * gib, FreeBytes: 60 * gib}
 )
 
+// voice is a realtime voice model beside another one, as large as its makers say.
+func voice(device string, turns bool) plan.Claim {
+	return plan.Claim{Name: "haru-4b", Device: device, Bytes: 12_000_000_000, Turns: turns}
+}
+
 // TestGolden has the questions that people ask of 24 and 32 GB cards.
 func TestGolden(t *testing.T) {
-	voice := func(device string, turns bool) []plan.Claim { return []plan.Claim{plan.Voice(device, turns)} }
 	for _, c := range []struct {
 		name    string
 		weights gguf.TensorType
@@ -102,11 +106,11 @@ func TestGolden(t *testing.T) {
 		{"Q8 on 32 GB, 128k f16", gguf.Q8_0, 0, "rtx-5090", plan.Wish{Context: 131072, Cache: f16}, false},
 		{"Q8 on 32 GB, native window", gguf.Q8_0, 0, "rtx-5090", plan.Wish{Context: 262144, Cache: q4}, false},
 		{"Q8 on 32 GB, 16 sequences", gguf.Q8_0, 0, "rtx-5090", plan.Wish{Context: 32768, Agents: 16, Active: 16, Cache: q4}, false},
-		{"Q4 beside the voice on 32 GB", gguf.Q4K, 0, "rtx-5090", plan.Wish{Context: 32768, Agents: 2, Active: 2, Beside: voice("CUDA0", false)}, true},
-		{"Q4 beside the voice on R9700", gguf.Q4K, 0, "r9700", plan.Wish{Context: 32768, Agents: 2, Active: 2, Beside: voice("Vulkan0", false)}, true},
-		{"Q4 beside the voice on 24 GB", gguf.Q4K, 0, "rtx-4090", plan.Wish{Context: 8192, Beside: voice("CUDA0", false)}, false},
-		{"Q4 and the voice by turns on 24 GB", gguf.Q4K, 0, "rtx-4090", plan.Wish{Context: 65536, Beside: voice("CUDA0", true)}, true},
-		{"Q4 on 24 GB, the voice on the CPU", gguf.Q4K, 0, "rtx-4090", plan.Wish{Context: 65536, Beside: voice("CPU", false)}, true},
+		{"Q4 beside the voice on 32 GB", gguf.Q4K, 0, "rtx-5090", plan.Wish{Context: 32768, Agents: 2, Active: 2, Beside: []plan.Claim{voice("CUDA0", false)}}, true},
+		{"Q4 beside the voice on R9700", gguf.Q4K, 0, "r9700", plan.Wish{Context: 32768, Agents: 2, Active: 2, Beside: []plan.Claim{voice("Vulkan0", false)}}, true},
+		{"Q4 beside the voice on 24 GB", gguf.Q4K, 0, "rtx-4090", plan.Wish{Context: 8192, Beside: []plan.Claim{voice("CUDA0", false)}}, false},
+		{"Q4 and the voice by turns on 24 GB", gguf.Q4K, 0, "rtx-4090", plan.Wish{Context: 65536, Beside: []plan.Claim{voice("CUDA0", true)}}, true},
+		{"Q4 on 24 GB, the voice on the CPU", gguf.Q4K, 0, "rtx-4090", plan.Wish{Context: 65536, Beside: []plan.Claim{voice("CPU", false)}}, true},
 		{"native window on 24 GB, q4_0", gguf.Q4K, 0, "rtx-4090", plan.Wish{Context: 262144, Cache: q4}, true},
 		{"native window on 24 GB, q8_0", gguf.Q4K, 0, "rtx-4090", plan.Wish{Context: 262144, Cache: q8}, false},
 		{"native window on 32 GB, q8_0", gguf.Q4K, 0, "rtx-5090", plan.Wish{Context: 262144, Cache: q8}, true},
@@ -262,5 +266,44 @@ func TestKnownNumbers(t *testing.T) {
 		if got := a.Bytes(kind); got != want {
 			t.Errorf("%s: %d, want %d", kind, got, want)
 		}
+	}
+}
+
+// A unified pool has one sequence more than there are agents: it takes no cells,
+// but a recurrent state.
+func TestUnifiedHasASpareSequence(t *testing.T) {
+	in := plan.Input{Model: model27B(t, gguf.Q4K, 0), Devices: cards(t, "rtx-pro-6000"), Wish: plan.Wish{Context: 8192, Agents: 4, Active: 4, Cache: q8}}
+	split, err := plan.Make(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Wish.Pool = plan.Unified
+	one, err := plan.Make(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const state = 156893184
+	if a, b := split.Devices[0], one.Devices[0]; a.Bytes(plan.Recurrent) != 4*state || b.Bytes(plan.Recurrent) != 5*state || a.Bytes(plan.KV) != b.Bytes(plan.KV) {
+		t.Errorf("split %s\nunified %s", split.Explain(), one.Explain())
+	}
+	if split.Sequences != 4 || one.Sequences != 5 || one.Active != 4 || one.Outputs != 5 || one.Shape().Sequences != 5 || one.Cells != split.Cells {
+		t.Errorf("%d and %d sequences, %d rows, %+v", split.Sequences, one.Sequences, one.Outputs, one.Shape())
+	}
+	in.Wish.Agents, in.Wish.Active = 256, 256
+	if _, err := plan.Make(in); err == nil || !strings.Contains(err.Error(), "255 of them at most in a unified pool") {
+		t.Errorf("256 agents: %v", err)
+	}
+}
+
+// What a driver was seen to take stands in place of the usual.
+func TestMeasuredDriver(t *testing.T) {
+	in := plan.Input{Model: model27B(t, gguf.Q4K, 0), Devices: cards(t, "rtx-5090"), Wish: plan.Wish{Context: 32768, Cache: q8}}
+	in.Measured = []plan.Measurement{{Driver: map[string]uint64{"CUDA0": 300 << 20}}, {Driver: map[string]uint64{"CUDA0": 700 << 20}}, {Driver: map[string]uint64{"CUDA1": 1 << 30}}}
+	p, err := plan.Make(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Devices[0].Bytes(plan.Driver) != 700<<20 || !strings.Contains(p.Explain(), "700.0 MiB  measured") {
+		t.Errorf("%s", p.Explain())
 	}
 }

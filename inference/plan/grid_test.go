@@ -255,10 +255,10 @@ func probeOptions(path string, s plan.Shape, mtp bool) engine.ProbeOptions {
 		flash = engine.FlashOff
 	}
 	return engine.ProbeOptions{
-		Path: path, GPULayers: s.Layers, MTP: mtp, Rollback: s.Rollback, Draft: s.Draft, FullWindow: !s.ShortWindow,
+		Path: path, GPULayers: s.Layers, MTP: mtp, Rollback: s.Rollback, Draft: s.Draft,
 		Context: engine.ContextOptions{
 			Cells: s.Cells, Sequences: s.Sequences, Batch: max(s.MicroBatch, s.Outputs), MicroBatch: s.MicroBatch, Outputs: s.Outputs,
-			Threads: 2, FlashAttention: flash, Unified: s.Pool == plan.Unified,
+			Threads: 2, FlashAttention: flash, Unified: s.Pool == plan.Unified, ShortWindow: s.ShortWindow,
 			KeyType: strings.ToLower(s.Cache.Keys.String()), ValueType: strings.ToLower(s.Cache.Values.String()),
 		},
 	}

@@ -90,11 +90,21 @@ const (
 // Pool is how sequences share the KV cells.
 type Pool string
 
-// The two pools. The zero value is Split, the engine's default.
+// The two pools. The zero value is Split, the engine's default. Sequences of a
+// unified pool share cells of a common beginning; one sequence more than there
+// are agents serves to make and keep such beginnings.
 const (
 	Split   Pool = "split"   // each sequence owns its cells
 	Unified Pool = "unified" // one pool for all
 )
+
+// spare are the sequences that are no agent's.
+func (p Pool) spare() int {
+	if p == Unified {
+		return 1
+	}
+	return 0
+}
 
 // Wish is what is asked of the model. Zero fields are chosen.
 type Wish struct {
@@ -123,8 +133,9 @@ type Wish struct {
 	Reserve *uint64
 	// Beside are other residents of the devices.
 	Beside []Claim
-	// LongContext loads with YaRN, for contexts beyond the trained one. It
-	// changes the answers to short prompts too.
+	// LongContext loads with YaRN, for contexts beyond the trained one only. It
+	// changes the answers to short prompts too. Models whose header names other
+	// scaling, or that have no rotary positions, are refused.
 	LongContext bool
 }
 
@@ -139,13 +150,6 @@ type Claim struct {
 
 // DefaultReserve stays free: a desktop's windows, a driver's pools.
 const DefaultReserve = 512 << 20
-
-// LongContextTokens is the window of the YaRN profile, for models trained for
-// YarnOriginal tokens.
-const (
-	LongContextTokens = 1_010_000
-	YarnOriginal      = 262_144
-)
 
 // Input of Make.
 type Input struct {
@@ -178,4 +182,7 @@ type Measurement struct {
 	Shape Shape `json:"shape"`
 	// Compute buffers in bytes by the name of the device; "CPU" is all host memory.
 	Compute map[string]uint64 `json:"compute"`
+	// Driver is what the driver counted for the process beyond the engine's
+	// buffers, in bytes by the name of the device; empty where it does not tell.
+	Driver map[string]uint64 `json:"driver,omitempty"`
 }

@@ -105,6 +105,6 @@ func (p *planner) toHost(w *Wish) bool {
 
 // same says that two plans differ only in what is said of them.
 func same(a, b Plan) bool {
-	a.Binding, a.Notes, b.Binding, b.Notes = "", nil, "", nil
+	a.Binding, a.Larger, a.Notes, b.Binding, b.Larger, b.Notes = "", nil, nil, "", nil, nil
 	return reflect.DeepEqual(a, b)
 }

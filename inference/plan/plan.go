@@ -84,6 +84,9 @@ type Plan struct {
 	Context int `json:"context"`
 	Agents  int `json:"agents"`
 	Active  int `json:"active"`
+	// Sequences of the engine: one for each active agent, and in a unified pool
+	// one more to work with.
+	Sequences int `json:"sequences"`
 	// Cells of the pool as asked of the engine, PoolCells and SequenceCells as
 	// it rounds them.
 	Cells         int   `json:"cells"`
@@ -98,11 +101,16 @@ type Plan struct {
 	NoFlash       bool  `json:"no_flash"`
 	ShortWindow   bool  `json:"short_window"`
 	LongContext   bool  `json:"long_context"`
+	// YarnFactor is how many times YaRN stretches the trained context; 1 is not
+	// at all.
+	YarnFactor int `json:"yarn_factor"`
 	// Slowdown is how many times longer a token takes than with all layers on
 	// the GPUs; 1 where they are.
 	Slowdown float64 `json:"slowdown"`
-	// Binding says what kept an automatic choice from being larger.
+	// Binding says what kept an automatic choice from being larger, Larger what
+	// every larger choice would have needed, the binding one first.
 	Binding string `json:"binding"`
+	Larger  []Step `json:"larger"`
 	// Notes are what a person should know.
 	Notes []string `json:"notes"`
 }
@@ -124,7 +132,7 @@ func (p *Plan) short() (worst *Allocation) {
 // Shape of the main context, for a probe or a measurement.
 func (p *Plan) Shape() Shape {
 	s := Shape{
-		Cells: p.Cells, Sequences: p.Active, Cache: p.Cache, Pool: p.Pool, MicroBatch: p.MicroBatch, Outputs: p.Outputs,
+		Cells: p.Cells, Sequences: p.Sequences, Cache: p.Cache, Pool: p.Pool, MicroBatch: p.MicroBatch, Outputs: p.Outputs,
 		Rollback: p.MTP, NoFlash: p.NoFlash, ShortWindow: p.ShortWindow, Layers: p.Layers,
 	}
 	return s
@@ -133,7 +141,7 @@ func (p *Plan) Shape() Shape {
 // DraftShape is the shape of the context of the MTP layers.
 func (p *Plan) DraftShape() Shape {
 	s := p.Shape()
-	s.Rollback, s.Draft, s.Outputs = 0, true, p.Active
+	s.Rollback, s.Draft, s.Outputs = 0, true, p.Sequences
 	return s
 }
 

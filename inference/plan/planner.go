@@ -33,13 +33,14 @@ type choice struct {
 // lay puts a choice onto the devices, whether it fits or not.
 func (p *planner) lay(c choice) Plan {
 	w, g := p.Wish, p.Model.Geometry
-	rows := c.active * (1 + w.MTP)
+	sequences := c.active + w.Pool.spare()
+	rows := max(c.active*(1+w.MTP), sequences) // the engine wants a row for each sequence
 	out := Plan{
-		Layers: min(c.layers, len(g.Layers)+1), All: len(g.Layers) + 1, Context: c.context, Agents: w.Agents, Active: c.active,
+		Layers: min(c.layers, len(g.Layers)+1), All: len(g.Layers) + 1, Context: c.context, Agents: max(w.Agents, c.active), Active: c.active, Sequences: sequences,
 		Cells: c.context * c.active, Cache: c.cache, Pool: w.Pool, MTP: w.MTP,
 		MicroBatch: max(w.MicroBatch, rows), Outputs: max(w.Outputs, rows),
-		NoFlash: w.NoFlash, ShortWindow: w.ShortWindow, LongContext: w.LongContext, Slowdown: 1,
-		Notes: append([]string{}, p.notes...),
+		NoFlash: w.NoFlash, ShortWindow: w.ShortWindow, LongContext: w.LongContext, YarnFactor: p.yarnFactor(c.context), Slowdown: 1,
+		Larger: []Step{}, Notes: append([]string{}, p.notes...),
 	}
 	out.Batch = max(out.MicroBatch, out.Outputs)
 	s := out.Shape()
@@ -191,7 +192,7 @@ func (p *planner) finish(out *Plan, at []*Allocation, host *Allocation) {
 	for i := range out.Devices {
 		a := &out.Devices[i]
 		if a.Used > 0 && a.Device.known() {
-			a.add(Driver, "", a.Device.driverContext(), Assumed)
+			p.addDriver(a)
 			a.add(ReserveFor, "", reserve, Assumed)
 		}
 		p.settle(a, out, host, reserve)
@@ -281,9 +282,7 @@ func (p *planner) note(out *Plan, copied uint64) {
 	if out.Cache.Quantised() {
 		say("cache stored as %v: the loss is not measured for this model", out.Cache)
 	}
-	if out.LongContext {
-		say("YaRN scales all positions: answers to short prompts change too")
-	}
+	p.noteYarn(out)
 	if out.Slowdown > 1 {
 		say("%d of %d layers on the CPU: tokens take about %s times as long (from the speed of the memories, not measured)", out.All-out.Layers, out.All, times(out.Slowdown))
 	}

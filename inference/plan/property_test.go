@@ -235,7 +235,7 @@ func TestWishesThatMakeNoSense(t *testing.T) {
 		"cache blocks":    func(in *plan.Input) { in.Wish.Cache = &plan.Cache{Keys: gguf.Q4K, Values: 99} },
 		"same name":       func(in *plan.Input) { in.Devices = append(in.Devices, in.Devices[0]) },
 		"free over total": func(in *plan.Input) { in.Devices[0].FreeBytes++ },
-		"beside nothing":  func(in *plan.Input) { in.Wish.Beside = []plan.Claim{plan.Voice("CUDA7", false)} },
+		"beside nothing":  func(in *plan.Input) { in.Wish.Beside = []plan.Claim{voice("CUDA7", false)} },
 		"layers, no GPU":  func(in *plan.Input) { in.Devices = nil; in.Wish.Layers = 3 },
 	} {
 		in := good

@@ -86,7 +86,7 @@ func TestTurnsHaveARowAndAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.Wish.Beside = []plan.Claim{plan.Voice("CUDA0", true)}
+	in.Wish.Beside = []plan.Claim{voice("CUDA0", true)}
 	p, err := plan.Make(in)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestExplainIsPlain(t *testing.T) {
 		}
 	}
 	one := explain(plan.Wish{}, card)
-	if !strings.HasPrefix(one, "FITS: 1 agent x 262144 tokens, cache q4_0\nwhat kept it from being larger: ") {
+	if !strings.HasPrefix(one, "FITS: 1 agent x 262144 tokens, cache q4_0\nbound by: ") {
 		t.Error(one)
 	}
 	has(one, "all 66 layers on GPUs (the output counts as one)", "CUDA0: 66 layers, the output among them", "CPU: 0 layers", "1 output row,")

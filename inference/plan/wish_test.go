@@ -49,7 +49,7 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 func TestOneEngineDrivesAllGPUs(t *testing.T) {
 	model := model27B(t, gguf.Q4K, 0)
 	named := cards(t, "rtx-4090", "r9700")
-	in := plan.Input{Model: model, Devices: named, Wish: plan.Wish{Context: 8192, Beside: []plan.Claim{plan.Voice("CUDA0", false)}}}
+	in := plan.Input{Model: model, Devices: named, Wish: plan.Wish{Context: 8192, Beside: []plan.Claim{voice("CUDA0", false)}}}
 	p, err := plan.Make(in)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ type wireRequest struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
 	wireParams
+	wireCaller
 }
 
 // wireParams are inference.Params as far as they differ from off.
@@ -55,6 +56,25 @@ type wireParams struct {
 	TopLogprobs int      `json:"top_logprobs,omitempty"`
 }
 
+// wireCaller is inference.Caller. A session goes under OpenAI's name, which more
+// endpoints know; all else under dure's, since there is no other.
+type wireCaller struct {
+	Session    string `json:"prompt_cache_key,omitempty"`
+	Agent      string `json:"agent,omitempty"`
+	Parent     string `json:"parent,omitempty"`
+	Priority   string `json:"priority,omitempty"`
+	DeadlineMS int    `json:"deadline_ms,omitempty"`
+	Next       string `json:"next,omitempty"`
+	PinPrefix  bool   `json:"pin_prefix,omitempty"`
+}
+
+func newCaller(c inference.Caller) wireCaller {
+	return wireCaller{
+		Session: c.Session, Agent: c.Agent, Parent: c.Parent, Priority: string(c.Priority),
+		DeadlineMS: c.DeadlineMS, Next: string(c.Next), PinPrefix: c.PinPrefix,
+	}
+}
+
 func newParams(p inference.Params) wireParams {
 	w := wireParams{
 		Temperature: p.Temperature, TopP: p.TopP, TopK: p.TopK, MinP: p.MinP, TypicalP: p.TypicalP,
@@ -84,7 +104,7 @@ func newParams(p inference.Params) wireParams {
 
 // encode returns the route of a request, below the base, and its body.
 func encode(name string, req *inference.Request) (path string, body []byte, err error) {
-	w := wireRequest{Model: name, Messages: req.Messages, Stream: true, wireParams: newParams(req.Params)}
+	w := wireRequest{Model: name, Messages: req.Messages, Stream: true, wireParams: newParams(req.Params), wireCaller: newCaller(req.Caller)}
 	w.Options.IncludeUsage = true
 	path = "/chat/completions"
 	if p := req.Prompt; p != nil {

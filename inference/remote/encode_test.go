@@ -30,6 +30,20 @@ func TestEveryParameterIsSent(t *testing.T) {
 	}
 }
 
+// So does everything about the caller.
+func TestWholeCallerIsSent(t *testing.T) {
+	full := inference.Request{}
+	fill(reflect.ValueOf(&full.Caller).Elem())
+	_, body, err := encode("m", &full)
+	want := `,"prompt_cache_key":"x","agent":"x","parent":"x","priority":"x","deadline_ms":3,"next":"x","pin_prefix":true}`
+	if err != nil || !strings.HasSuffix(string(body), want) {
+		t.Errorf("%s, %v", body, err)
+	}
+	if n := reflect.TypeFor[inference.Caller]().NumField(); n != strings.Count(want, ":") {
+		t.Errorf("a caller has %d fields", n)
+	}
+}
+
 // fill sets every field to something that is not its zero value.
 func fill(v reflect.Value) {
 	switch v.Kind() {

@@ -136,7 +136,8 @@ func (w wireError) typed(status int) *inference.Error {
 	code, _ := w.Code.(string)
 	switch c := inference.Code(code); c {
 	case inference.CodeInvalidRequest, inference.CodeUnsupported, inference.CodeModelNotFound, inference.CodeContextExceeded,
-		inference.CodeQueueFull, inference.CodeLoadFailed, inference.CodeRunnerLost, inference.CodeShuttingDown:
+		inference.CodeQueueFull, inference.CodeLoadFailed, inference.CodeRunnerLost, inference.CodeShuttingDown,
+		inference.CodeDeadline, inference.CodeAgentStopped:
 		e.Code = c
 		return e
 	}

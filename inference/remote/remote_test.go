@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,8 @@ func TestStream(t *testing.T) {
 			`data: {"choices":[{"delta":{"content":"a\u00e9"}}]}`+"\r\n\r\n"+
 			`data: {"choices":[{"delta":{"content":"`+strings.Repeat("x", 100_000)+`"}}]}`+"\n\n"+
 			`data: {"choices":[{"delta":{},"finish_reason":"length"}]}`+"\n\n"+
-			`data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":2}}}`+"\n\n"+
+			`data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":2},`+
+			`"dure":{"queue_ms":1,"restore_ms":2,"tier":"ram","reason":"new","break":{"position":5,"was":"a","is":"b"}}}}`+"\n\n"+
 			"data: [DONE]\n\n")
 	})
 	text, done, err := collect(t.Context(), m)
@@ -52,6 +54,10 @@ func TestStream(t *testing.T) {
 	}
 	if done.Kind != inference.EventDone || done.Finish != inference.FinishLength || done.Usage.PromptTokens != 7 || done.Usage.CachedTokens != 2 {
 		t.Errorf("%+v %+v", done, done.Usage)
+	}
+	want := inference.PrefixUsage{Tier: "ram", Reason: "new", Break: &inference.PrefixBreak{Position: 5, Was: "a", Is: "b"}}
+	if u := done.Usage; u.QueueMS != 1 || u.RestoreMS != 2 || u.Prefix == nil || !reflect.DeepEqual(*u.Prefix, want) {
+		t.Errorf("%+v %+v", u, u.Prefix)
 	}
 }
 

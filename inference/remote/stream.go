@@ -36,8 +36,10 @@ type chunk struct {
 		} `json:"prompt_tokens_details"`
 		Dure struct {
 			QueueMS   float64 `json:"queue_ms"`
+			RestoreMS float64 `json:"restore_ms"`
 			PrefillMS float64 `json:"prefill_ms"`
 			DecodeMS  float64 `json:"decode_ms"`
+			inference.PrefixUsage
 		} `json:"dure"`
 	} `json:"usage"`
 	Error *wireError `json:"error"`
@@ -77,7 +79,10 @@ func (s *stream) take(c *chunk) (text string, logprobs []inference.TokenLogprob)
 	if u := c.Usage; u != nil {
 		s.usage = inference.Usage{
 			PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens, CachedTokens: u.Details.Cached,
-			QueueMS: u.Dure.QueueMS, PrefillMS: u.Dure.PrefillMS, DecodeMS: u.Dure.DecodeMS,
+			QueueMS: u.Dure.QueueMS, RestoreMS: u.Dure.RestoreMS, PrefillMS: u.Dure.PrefillMS, DecodeMS: u.Dure.DecodeMS,
+		}
+		if p := u.Dure.PrefixUsage; p.Tier != "" {
+			s.usage.Prefix = &p
 		}
 	}
 	return text, logprobs

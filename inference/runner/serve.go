@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"dure/gguf"
 	"dure/inference"
 	"dure/inference/engine"
 	"dure/inference/llm"
@@ -107,11 +108,29 @@ func load(ctx context.Context, cfg Config, log *slog.Logger, report *json.Encode
 		return nil, errors.Join(err, model.Close())
 	}
 	full.Device = deviceName(lib, cfg.GPULayers)
+	if err := header(&full, cfg.ModelPath); err != nil {
+		log.Warn("states of sequences are kept whole, and not on disk: the model's file is not understood", "error", err)
+	}
+	full.CacheDisk.Engine = lib.Version()
 	l, err := llm.New(model, full, log)
 	if err != nil {
 		return nil, errors.Join(err, model.Close())
 	}
 	return &child{log: log, model: model, llm: l, notes: notes}, nil
+}
+
+// header reads from the model's file what the prefix cache wants to know.
+func header(cfg *llm.Config, path string) error {
+	m, err := gguf.Open(path)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if cfg.Geometry, err = m.Geometry(); err != nil {
+		return err
+	}
+	cfg.CacheDisk.Model, err = m.Fingerprint()
+	return err
 }
 
 // deviceName is where the weights went.

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"dure/inference"
+	"dure/inference/openai"
+	"dure/inference/runner"
+	"dure/inference/team"
+)
+
+// teamed is the table of agents as the HTTP surface wants to see it.
+type teamed struct{ *team.Team }
+
+// Agents implements openai.Team.
+func (t teamed) Agents() []openai.Agent {
+	rows := t.Team.Agents()
+	all := make([]openai.Agent, len(rows))
+	for i, row := range rows {
+		all[i] = openai.Agent(row)
+	}
+	return all
+}
+
+// Stop implements openai.Team.
+func (t teamed) Stop(id string) ([]openai.Stopped, bool) {
+	rows, ok := t.Team.Stop(id)
+	all := make([]openai.Stopped, len(rows))
+	for i, row := range rows {
+		all[i] = openai.Stopped(row)
+	}
+	return all, ok
+}
+
+// counted are the models with the requests of agents counted by the team.
+type counted struct {
+	openai.Models
+	team *team.Team
+}
+
+// Open implements openai.Models.
+func (c counted) Open(ctx context.Context, name string) (inference.Model, func(), error) {
+	m, release, err := c.Models.Open(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.team.Model(m), release, nil
+}
+
+// caches asks the runner of each loaded model what its cache holds.
+func (h *host) caches(ctx context.Context) []openai.CacheReport {
+	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
+	defer cancel()
+	loaded := h.pool.Loaded()
+	var all []openai.CacheReport
+	for _, name := range slices.Sorted(maps.Keys(loaded)) {
+		client, ok := loaded[name].(*runner.Client)
+		if !ok {
+			continue
+		}
+		row := openai.CacheReport{Model: name}
+		var err error
+		if row.Cache, err = cacheOf(ctx, client); err != nil {
+			row.Error = err.Error()
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+func cacheOf(ctx context.Context, client *runner.Client) (json.RawMessage, error) {
+	s, err := client.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(s.Cache)
+	if err != nil {
+		return nil, fmt.Errorf("encode the cache's counters: %w", err)
+	}
+	return data, nil
+}

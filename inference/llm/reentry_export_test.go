@@ -1,0 +1,16 @@
+package llm
+
+import (
+	"context"
+
+	"dure/inference"
+	"dure/inference/engine"
+)
+
+// PromptOf is the prompt that a request would have now.
+func (l *LLM) PromptOf(ctx context.Context, req *inference.Request) ([]engine.Token, error) {
+	return l.prompt(ctx, req)
+}
+
+// Apart is apart.
+func (l *LLM) Apart(text string, tokens []engine.Token) bool { return l.apart(text, tokens) }

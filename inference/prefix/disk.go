@@ -1,0 +1,228 @@
+package prefix
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"dure/gguf"
+	"dure/kvcache"
+	"dure/kvcache/store"
+)
+
+// Disk describes the tier below RAM. Without bytes there is none.
+type Disk struct {
+	// Dir holds a folder for each kind of state.
+	Dir   string
+	Bytes int64
+	// Model is the fingerprint of the model's weights, Engine the version of the
+	// libraries: states of others are not taken.
+	Model  []byte
+	Engine string
+}
+
+// fetching is a restore that waits for bytes from the disk.
+type fetching struct {
+	action kvcache.Action
+	wait   int
+	read   map[kvcache.ObjectID][]byte
+	bad    kvcache.ObjectID
+	err    error
+}
+
+// openDisk opens the folder of this context's states and says what was found. A
+// tier that cannot be opened is done without.
+func (c *Cache) openDisk(d Disk, g *gguf.Geometry, cfg *kvcache.Config) []kvcache.Stored {
+	if d.Bytes <= 0 || g == nil {
+		return nil
+	}
+	id, err := c.identity(d, g)
+	var key string
+	if err == nil {
+		key, err = id.Key()
+	}
+	var found []kvcache.Stored
+	if err == nil {
+		c.disk, found, err = store.Open(store.Config{Dir: filepath.Join(d.Dir, key), Identity: id, Budget: d.Bytes, Codec: store.Planes, Log: c.log})
+	}
+	if err != nil {
+		c.diskless = err
+		c.log.Warn("states are not kept on disk", "error", err)
+		return nil
+	}
+	cfg.DiskBytes = store.Usable(d.Bytes)
+	return found
+}
+
+func (c *Cache) identity(d Disk, g *gguf.Geometry) (id store.Identity, err error) {
+	o := c.ctx.Options()
+	id = store.Identity{
+		Model: d.Model, Architecture: g.Architecture, Engine: d.Engine, Rope: g.Rope,
+		Layers: layers(g), Layout: c.layout, Opaque: c.opaque != nil,
+	}
+	if id.Keys, err = cacheType(o.KeyType); err != nil {
+		return id, err
+	}
+	id.Values, err = cacheType(o.ValueType)
+	id.Rotated = id.Keys.BlockSize() > 1 || id.Values.BlockSize() > 1
+	return id, err
+}
+
+func layers(g *gguf.Geometry) string {
+	var out []byte
+	for _, l := range g.Layers {
+		switch {
+		case l.Recurrent:
+			out = append(out, 'r')
+		case l.Window > 0:
+			out = append(out, 'w')
+		default:
+			out = append(out, 'a')
+		}
+	}
+	return string(out)
+}
+
+// fetch begins an action that needs the disk; false if it does not.
+func (c *Cache) fetch(now kvcache.Tick, a kvcache.Action) bool {
+	if c.disk == nil {
+		return false
+	}
+	var jobs []store.Job
+	switch {
+	case a.Kind == kvcache.Write:
+		jobs = []store.Job{{Kind: store.Write, Object: a.Objects[0].ID, Path: c.Path(a.Source), From: a.Objects[0].From,
+			State: a.Objects[0].State, Last: now, Data: c.ram[a.Source].data}}
+	case a.Kind == kvcache.Drop && a.Objects[0].Tier == kvcache.Disk:
+		jobs = []store.Job{{Kind: store.Drop, Object: a.Objects[0].ID}}
+	case a.Kind == kvcache.Restore:
+		for _, id := range c.absent(a) {
+			jobs = append(jobs, store.Job{Kind: store.Read, Object: id})
+		}
+	}
+	if len(jobs) == 0 {
+		return false
+	}
+	f := &fetching{action: a, read: map[kvcache.ObjectID][]byte{}}
+	c.jobs[a.ID] = f
+	for _, j := range jobs {
+		j.Tag = uint64(a.ID)
+		if !c.disk.Submit(j) {
+			f.err = errors.New("too much is to be read and written at once")
+			break
+		}
+		f.wait++
+	}
+	if f.wait == 0 {
+		c.settle(now, f)
+	}
+	return true
+}
+
+// absent are the objects of a restore that are not in memory.
+func (c *Cache) absent(a kvcache.Action) (ids []kvcache.ObjectID) {
+	for _, p := range a.Pieces {
+		if _, ok := c.ram[p.ID]; !ok {
+			ids = append(ids, p.ID)
+		}
+	}
+	if _, ok := c.ram[a.State]; !ok && a.State != 0 {
+		ids = append(ids, a.State)
+	}
+	return ids
+}
+
+// Fetched is where results for Completed come from; nil without a disk.
+func (c *Cache) Fetched() <-chan store.Completion {
+	if c.disk == nil {
+		return nil
+	}
+	return c.disk.Done()
+}
+
+// Completed takes a result from Fetched. Pump is to follow.
+func (c *Cache) Completed(now kvcache.Tick, r store.Completion) {
+	f := c.jobs[kvcache.ActionID(r.Tag)]
+	if f == nil {
+		return
+	}
+	f.wait--
+	switch {
+	case r.Err == nil && r.Kind == store.Read:
+		f.read[r.Object] = r.Data
+		c.prices.disk.add(r.Took, len(r.Data))
+	case r.Err == nil && r.Kind == store.Write:
+		f.action.Objects[0].Bytes = r.Bytes
+	case r.Err != nil:
+		f.err = fmt.Errorf("%s of a stored state: %w", r.Kind, r.Err)
+		if errors.Is(r.Err, store.ErrBad) {
+			f.bad = r.Object
+		}
+	}
+	if f.wait == 0 {
+		c.settle(now, f)
+	}
+}
+
+// settle ends an action of the disk.
+func (c *Cache) settle(now kvcache.Tick, f *fetching) {
+	delete(c.jobs, f.action.ID)
+	r := kvcache.Result{Err: f.err, Bad: f.bad}
+	switch {
+	case f.err != nil:
+		c.log.Warn("prefix cache", "action", f.action.Kind.String(), "error", f.err)
+	case f.action.Kind == kvcache.Restore:
+		r = c.restore(f.action, f.read)
+	case f.action.Kind == kvcache.Write:
+		r.Bytes = []int64{f.action.Objects[0].Bytes}
+	}
+	c.done(now, f.action.ID, r)
+}
+
+// Busy reports whether something is being read or written.
+func (c *Cache) Busy() bool { return len(c.jobs) > 0 }
+
+// price is a moving mean of what something costs, in nanoseconds for each unit.
+type price struct{ ns float64 }
+
+const priceWeight = 0.2 // of the newest
+
+func (p *price) observe(ns float64) {
+	if p.ns == 0 {
+		p.ns = ns
+		return
+	}
+	p.ns += priceWeight * (ns - p.ns)
+}
+
+// add takes the time that bytes took; few of them tell nothing of the rate.
+func (p *price) add(took time.Duration, bytes int) {
+	const mib, least = 1 << 20, 1 << 18
+	if bytes >= least {
+		p.observe(float64(took) * mib / float64(bytes))
+	}
+}
+
+type prices struct{ prefill, ram, disk price }
+
+// Read tells what reading tokens took.
+func (c *Cache) Read(tokens int, took time.Duration) {
+	c.prices.prefill.observe(float64(took) / float64(tokens))
+}
+
+// Reprice tells the tree what was measured.
+func (c *Cache) Reprice() {
+	set := func(to *int64, p price) {
+		if p.ns >= 1 {
+			*to = int64(p.ns)
+		}
+	}
+	set(&c.cost.Prefill, c.prices.prefill)
+	set(&c.cost.RAM, c.prices.ram)
+	set(&c.cost.Hot, c.prices.ram)
+	set(&c.cost.Disk, c.prices.disk)
+	if err := c.SetCost(c.cost); err != nil {
+		c.log.Error("prefix cache", "error", err)
+	}
+}
