@@ -69,6 +69,10 @@ const (
 	// A step's batch: a prompt chunk, or a row for each sequence. 512 is where
 	// prefill on CPUs stops getting faster.
 	batchTokens = 512
+	// leastChunk of a prompt is read even if running streams then stand still longer
+	// than they should: from 64 rows on the engine's flash attention on CPUs takes
+	// another path, and 63 take twice the time of 64.
+	leastChunk = 64
 	// outboxItems may wait for a slow reader before its sequence pauses; each is
 	// the tokens of a beat, in most cases one.
 	outboxItems = 128

@@ -56,6 +56,7 @@ func (l *LLM) own(started chan<- error) {
 	l.memory = o.measure()
 	started <- nil
 	o.failAll(o.serve())
+	o.save()
 }
 
 // serve goes on until the model is to stop, or the engine is lost, and says why.
@@ -111,7 +112,7 @@ func (l *LLM) newOwner() (_ *owner, err error) {
 
 // limits of the scheduler for this configuration.
 func (l *LLM) limits(checkpoints bool) sched.Limits {
-	return sched.Limits{Slots: l.cfg.Sequences, Queue: l.cfg.Queue, Chunk: batchTokens, Checkpoints: checkpoints}
+	return sched.Limits{Slots: l.cfg.Sequences, Queue: l.cfg.Queue, Chunk: batchTokens, MinChunk: leastChunk, Checkpoints: checkpoints}
 }
 
 func (l *LLM) prefixOptions() prefix.Options {

@@ -44,6 +44,9 @@ func (c *Cache) openDisk(d Disk, g *gguf.Geometry, cfg *kvcache.Config) []kvcach
 	}
 	var found []kvcache.Stored
 	if err == nil {
+		err = store.Prune(d.Dir, key, d.Bytes)
+	}
+	if err == nil {
 		c.disk, found, err = store.Open(store.Config{Dir: filepath.Join(d.Dir, key), Identity: id, Budget: d.Bytes, Codec: store.Planes, Log: c.log})
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 //
 //	fixed + each x chunk <= margin x gap - step
 //
-// where gap is the target. Steps are kept by number of rows, in powers of two. Of
+// where gap is the target, longer where nobody watches the streams. Steps are kept by number of rows, in powers of two. Of
 // chunks a line through the latest is kept: a call has a fixed cost, on a card
 // that of reading all weights once, so that a small chunk costs more per token.
 const (
@@ -134,7 +134,20 @@ func (s *Scheduler) chunkTime(step *steps) float64 {
 	if gap == 0 {
 		gap = s.limits.GapSteps * step.quantile(0.5)
 	}
+	if !s.watched() {
+		gap *= unwatched
+	}
 	return margin*gap - step.quantile(careful)
+}
+
+// unwatched is how many times longer streams may stand still that nobody watches:
+// their agents read an answer when it is whole.
+const unwatched = 3
+
+// watched reports whether one of the streams that run is a person's, or one that
+// others wait for.
+func (s *Scheduler) watched() bool {
+	return slices.ContainsFunc(s.decoding, func(r *request) bool { return base(r) <= Planner })
 }
 
 // Observe tells what a call of the engine cost: the decode of so many rows, or a

@@ -44,7 +44,8 @@ type Limits struct {
 	Queue int // requests that may wait beyond those
 	Chunk int // prompt tokens read in one step at most
 	// Gap is the longest time that should pass between two tokens of the running
-	// streams while a prompt is read. 0 = GapSteps (default 3) decode steps.
+	// streams while a prompt is read. 0 = GapSteps (default 3) decode steps. Where
+	// only workers and less urgent ones run, it may be three times as long.
 	Gap      Tick
 	GapSteps float64
 	// MinChunk is read at least, whatever Gap says: smaller ones are so

@@ -90,15 +90,35 @@ func readBefore(a, b *request) bool {
 }
 
 func (s *Scheduler) chunk(r *request) Chunk {
-	end := min(r.read+s.chunkSize(len(s.rows)), len(r.tokens))
+	end := len(r.tokens)
 	i, found := slices.BinarySearch(r.stops, r.read+1)
 	if found || i < len(r.stops) {
 		end = min(end, r.stops[i])
 	}
+	n := s.piece(end-r.read, s.chunkSize(len(s.rows)))
+	end = r.read + n
 	return Chunk{
-		ID: r.id, Slot: r.slot, From: r.read, N: end - r.read,
+		ID: r.id, Slot: r.slot, From: r.read, N: n,
 		Last: end == len(r.tokens), Stop: i < len(r.stops) && end == r.stops[i],
 	}
+}
+
+// piece is how much of what is left to read in a chunk that may have size: a
+// little more where that ends it, and less where the rest would be too small to
+// be worth a call of its own.
+func (s *Scheduler) piece(left, size int) int {
+	least, rest := s.limits.MinChunk, left-size
+	switch {
+	case rest <= 0:
+		return left
+	case size == s.limits.Chunk || rest >= least:
+		return size
+	case left <= s.limits.Chunk && (rest <= least/2 || left < 2*least):
+		return left
+	case left < 2*least:
+		return size
+	}
+	return left - least
 }
 
 // Read records that n more tokens of a running request's prompt are in the cache.

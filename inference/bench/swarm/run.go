@@ -90,7 +90,8 @@ func (s Shape) agent(ctx context.Context, e *Endpoint, i int, shared string) []T
 	if shared != "" {
 		messages = append(messages, inference.Message{Role: inference.RoleSystem, Content: shared})
 	}
-	caller := inference.Caller{Session: fmt.Sprintf("bench-%d-%d", s.Seed, i), Agent: fmt.Sprintf("bench-%d-%d", s.Seed, i), Next: inference.PhaseWaiting}
+	name := fmt.Sprintf("bench-%d-%d", s.Seed, i)
+	caller := inference.Caller{Session: name, Agent: name, Next: inference.PhaseWaiting, Priority: inference.PriorityWorker}
 	said := s.task(i)
 	var turns []Turn
 	for n := range s.Turns {
