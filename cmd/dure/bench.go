@@ -21,7 +21,7 @@ import (
 
 func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure dure beside its peers", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(benchEngineCommand(), benchSwarmCommand(), benchGapCommand(), benchResumeCommand(), benchPeersCommand(), benchLoopCommand())
+	cmd.AddCommand(benchEngineCommand(), benchSwarmCommand(), benchGapCommand(), benchResumeCommand(), benchPoolCommand(), benchPeersCommand(), benchLoopCommand())
 	return cmd
 }
 
@@ -73,6 +73,7 @@ type benchRow struct {
 // benchRig is what all measurements share.
 type benchRig struct {
 	opt    benchOptions
+	home   string
 	entry  catalog.Entry
 	path   string
 	engine startedEngine
@@ -103,7 +104,20 @@ func benchEngine(cmd *cobra.Command, args []string, opt benchOptions) error {
 	return nil
 }
 
+// newRig finds model, engine and peer tools.
 func newRig(ctx context.Context, args []string, opt benchOptions) (*benchRig, error) {
+	r, err := newLoneRig(ctx, args, opt)
+	if err != nil {
+		return nil, err
+	}
+	if r.peers, err = library.Open(r.home, library.SourceCPU); err != nil {
+		return nil, fmt.Errorf("peer tools: %w; build them with `make engine-source`", err)
+	}
+	return r, nil
+}
+
+// newLoneRig is for measurements that have no peer.
+func newLoneRig(ctx context.Context, args []string, opt benchOptions) (*benchRig, error) {
 	home, err := homeDir()
 	if err != nil {
 		return nil, err
@@ -123,11 +137,7 @@ func newRig(ctx context.Context, args []string, opt benchOptions) (*benchRig, er
 	if err != nil {
 		return nil, err
 	}
-	peers, err := library.Open(home, library.SourceCPU)
-	if err != nil {
-		return nil, fmt.Errorf("peer tools: %w; build them with `make engine-source`", err)
-	}
-	return &benchRig{opt: opt, entry: entry, path: path, engine: e, peers: peers, log: os.Stderr}, nil
+	return &benchRig{opt: opt, home: home, entry: entry, path: path, engine: e, log: os.Stderr}, nil
 }
 
 func (r *benchRig) layers() int {

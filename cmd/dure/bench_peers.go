@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,7 @@ type peersOptions struct {
 	sharedTokens      int
 	crowd, pool       int // agents on a pool of so many sequences
 	streams           int
+	gap               time.Duration
 	promptTokens      int
 	context           tokenCount
 	active            int
@@ -33,6 +35,7 @@ type peersOptions struct {
 	repeat, threads   int
 	seed              uint64
 	models, scenarios []string
+	pools             []string
 	asJSON            bool
 }
 
@@ -59,6 +62,8 @@ else should compute meanwhile. llama-server comes from ` + "`make engine-source`
 	f.IntVar(&opt.crowd, "crowd", 64, "agents on a small pool")
 	f.IntVar(&opt.pool, "pool", 8, "sequences of the small pool")
 	f.IntVar(&opt.streams, "streams", 8, "streams beside the long prompt")
+	f.StringSliceVar(&opt.pools, "pools", peerPools, "how llama-server keeps its cells")
+	f.DurationVar(&opt.gap, "gap", time.Second, "how long dure is told that they may stand still meanwhile")
 	f.IntVar(&opt.promptTokens, "prompt-tokens", 7000, "tokens of the long prompt")
 	f.Var(&opt.context, "context", "tokens of each sequence")
 	f.IntVar(&opt.active, "active", 64, "streams beside llama-batched-bench")
@@ -89,6 +94,14 @@ func (o peersOptions) validate() error {
 		if !slices.Contains(scenarioNames(), s) {
 			return fmt.Errorf("--scenarios %q: there are %s", s, strings.Join(scenarioNames(), ", "))
 		}
+	}
+	for _, p := range o.pools {
+		if !slices.Contains(peerPools, p) {
+			return fmt.Errorf("--pools %q: there are %s", p, strings.Join(peerPools, ", "))
+		}
+	}
+	if o.gap < time.Millisecond {
+		return fmt.Errorf("--gap %v: must be at least 1ms", o.gap)
 	}
 	return nil
 }
@@ -223,14 +236,21 @@ const (
 )
 
 func (r *peersRig) settings() []setting {
-	return []setting{
+	all := []setting{
 		{settingDure, r.startDure},
 		{settingUnified, func(ctx context.Context, s serverShape) (*running, error) { return r.startPeer(ctx, s, "--kv-unified") }},
 		{settingSplit, func(ctx context.Context, s serverShape) (*running, error) {
 			return r.startPeer(ctx, s, "--no-kv-unified")
 		}},
 	}
+	return slices.DeleteFunc(all, func(s setting) bool {
+		pool, peer := strings.CutPrefix(s.name, "llama-server ")
+		return peer && !slices.Contains(r.opt.pools, pool)
+	})
 }
+
+// peerPools are the ways in which llama-server is tried.
+var peerPools = []string{"unified", "split"}
 
 func (r *peersRig) startDure(ctx context.Context, shape serverShape) (*running, error) {
 	home, remove, err := r.freshHome()

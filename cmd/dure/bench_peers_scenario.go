@@ -47,7 +47,7 @@ var scenarios = []scenario{
 	{"swarm", true, often, func(o peersOptions) serverShape { return serverShape{context: int(o.context), sequences: o.agents} }, runSwarm},
 	{"crowd", false, often, func(o peersOptions) serverShape { return serverShape{context: int(o.context), sequences: o.pool} }, runCrowd},
 	{"gap", true, often, func(o peersOptions) serverShape {
-		return serverShape{context: int(o.context), sequences: o.streams + 1}
+		return serverShape{context: int(o.context), sequences: o.streams + 1, gap: o.gap}
 	}, runGap},
 	{"resume", true, often, func(o peersOptions) serverShape { return serverShape{context: int(o.context), sequences: 2} }, runResume},
 	{"alone", true, func(o peersOptions) int { return o.pairs }, func(o peersOptions) serverShape {
@@ -66,14 +66,29 @@ func scenarioNames() []string {
 	return append(names, activeScenario)
 }
 
-func (o peersOptions) team() swarm.Shape {
+// team is the shape of the team for a model. Its words are those of a usual
+// tokeniser: the synthetic one makes two and a half times as many tokens of them.
+func (o peersOptions) team(ctx context.Context, e *swarm.Endpoint) (swarm.Shape, error) {
 	s := swarm.DefaultShape()
 	s.Agents, s.Turns, s.SharedTokens = o.agents, o.turns, o.sharedTokens
-	return s
+	text := swarm.Text(1, "words", s.TaskWords)
+	tokens, err := e.Tokens(ctx, text)
+	if err != nil {
+		return s, err
+	}
+	const usual = 1.35 // tokens of an English word
+	if each := float64(len(tokens)) / float64(s.TaskWords); each > 1.5*usual {
+		s.TaskWords = int(float64(s.TaskWords) * usual / each)
+		s.ResultWords = int(float64(s.ResultWords) * usual / each)
+	}
+	return s, nil
 }
 
 func runSwarm(ctx context.Context, o peersOptions, s *running, seed uint64) ([]figure, error) {
-	shape := o.team()
+	shape, err := o.team(ctx, s.endpoint)
+	if err != nil {
+		return nil, err
+	}
 	shape.Seed = seed
 	r, err := swarm.Run(ctx, s.endpoint, shape)
 	if err != nil {
@@ -108,7 +123,10 @@ func failed(r *swarm.Report) error {
 }
 
 func runCrowd(ctx context.Context, o peersOptions, s *running, seed uint64) ([]figure, error) {
-	shape := o.team()
+	shape, err := o.team(ctx, s.endpoint)
+	if err != nil {
+		return nil, err
+	}
 	shape.Agents, shape.Seed = o.crowd, seed
 	r, err := swarm.Run(ctx, s.endpoint, shape)
 	if err != nil {
@@ -143,7 +161,8 @@ func runGap(ctx context.Context, o peersOptions, s *running, seed uint64) ([]fig
 	}
 	beside := fmt.Sprintf("a prompt of %d tokens beside %d streams: ", o.promptTokens, o.streams)
 	return []figure{
-		{subject{What: beside + "p99 gap / median step before", Bar: 3}, r.GapRatio()},
+		{subject{What: fmt.Sprintf("%sp99 gap / %v, which dure is told", beside, o.gap), Bar: 1}, r.Gap.P99 / float64(o.gap.Milliseconds())},
+		{subject{What: beside + "p99 gap / median step before"}, r.GapRatio()},
 		{subject{What: beside + "its first token / fair share of 1.5 x alone", Bar: 1.5}, r.TTFTRatio() / fairShare},
 		{subject{What: beside + "median step before", Unit: "ms"}, r.Step.P50},
 		{subject{What: beside + "longest gap", Unit: "ms"}, r.Gap.Max},

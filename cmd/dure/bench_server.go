@@ -26,6 +26,7 @@ type serverShape struct {
 	model              string // name or path for dure, path for others
 	context, sequences int    // tokens of each sequence
 	threads            int
+	gap                time.Duration
 }
 
 // benchServer is a `dure serve` that is being measured.
@@ -53,7 +54,7 @@ func startDure(ctx context.Context, shape serverShape, home string) (*benchServe
 		return nil, err
 	}
 	cmd := exec.Command(self, "serve", shape.model, "--addr", "127.0.0.1:0", "--context", strconv.Itoa(shape.context),
-		"--sequences", strconv.Itoa(shape.sequences), "--threads", strconv.Itoa(shape.threads), "--log-level", "error")
+		"--sequences", strconv.Itoa(shape.sequences), "--threads", strconv.Itoa(shape.threads), "--log-level", "error", "--gap", shape.gap.String())
 	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), envKeys+"=")
 	if home != "" {

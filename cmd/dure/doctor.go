@@ -122,6 +122,7 @@ func diagnose(ctx context.Context) (*diagnosis, error) {
 	d.checkTools(ctx)
 	d.checkEngine(ctx)
 	d.checkModels()
+	d.checkServer(ctx)
 	return d, nil
 }
 

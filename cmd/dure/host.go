@@ -199,7 +199,7 @@ func (h *host) compare(name string, memory []llm.Memory) []deviation {
 func (h *host) llmConfig(e catalog.Entry) llm.Config {
 	cfg := llm.Config{
 		Name: e.Name, Context: e.Defaults.Context, Sequences: e.Defaults.Sequences, Queue: h.opt.queue,
-		Threads: h.threads(), Poll: defaultPoll, FlashAttention: engine.FlashAttention(h.opt.flash),
+		Threads: h.threads(), Poll: defaultPoll, FlashAttention: engine.FlashAttention(h.opt.flash), Gap: h.opt.load.gap,
 	}
 	if h.opt.context > 0 {
 		cfg.Context = int(h.opt.context)

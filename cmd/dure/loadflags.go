@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,7 @@ import (
 const (
 	layersHelp  = "layers on the card, the output counting as one; 0 chooses, -1 puts none there"
 	reserveHelp = "memory that stays free on each device, for example 1GiB (512MiB)"
-	poolHelp    = "how sequences share the cells of the cache: split, unified, or auto (split)"
+	poolHelp    = "how sequences share the cells of the cache: split, unified, or auto: what `dure bench pool` found faster, else split"
 	windowHelp  = "keep only the window in layers that have one; branches then need checkpoints"
 	yarnHelp    = "load with YaRN, for a context beyond the trained one; changes the answers to short prompts too"
 )
@@ -31,12 +32,13 @@ type loadOptions struct {
 	yarn        bool
 	shortWindow bool
 	microBatch  int // 0 is the usual
+	gap         time.Duration
 }
 
 // shaping are the flags that make one load differ from another: whoever gives one
 // wants a load of their own.
 var shaping = []string{"engine", "context", "sequences", "queue", "threads", "flash-attention",
-	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "cache-ram", "cache-disk"}
+	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "gap", "cache-ram", "cache-disk"}
 
 // register declares the flags.
 func (o *loadOptions) register(cmd *cobra.Command) {
@@ -47,6 +49,7 @@ func (o *loadOptions) register(cmd *cobra.Command) {
 	f.StringVar(&o.kv, "kv", "f16", "types of keys and values: f16, q8_0, q4_0, a pair like q8_0/q4_0, or auto for the largest that fits")
 	f.BoolVar(&o.yarn, "yarn", false, yarnHelp)
 	f.BoolVar(&o.shortWindow, "short-window", false, windowHelp)
+	f.DurationVar(&o.gap, "gap", 0, "how long running answers may stand still while a prompt is read, for example 250ms (three steps, or what 64 tokens take)")
 	f.IntVar(&o.microBatch, "micro-batch", 0, fmt.Sprintf("tokens of a prompt computed at once, %d at most (%d)", llm.MostMicroBatch, llm.MostMicroBatch))
 }
 
@@ -55,6 +58,8 @@ func (o *loadOptions) wish() (w plan.Wish, err error) {
 	switch {
 	case o.layers < plan.LayersNone:
 		return w, fmt.Errorf("--layers %d: must be a number of layers, 0 to choose, or -1 for none on a card", o.layers)
+	case o.gap < 0:
+		return w, fmt.Errorf("--gap %v: must not be negative", o.gap)
 	case o.microBatch < 0 || o.microBatch > llm.MostMicroBatch:
 		return w, fmt.Errorf("--micro-batch %d: must be 1 to %d, or 0 for the usual", o.microBatch, llm.MostMicroBatch)
 	}
@@ -84,7 +89,7 @@ func (o *loadOptions) unplanned(cfg *llm.Config, p *placement) error {
 		return err
 	}
 	cfg.KeyType, cfg.ValueType = typeName(w.Cache.Keys), typeName(w.Cache.Values)
-	cfg.Unified, cfg.ShortWindow, cfg.MicroBatch = autoPool(w.Pool, cfg.Sequences) == plan.Unified, w.ShortWindow, w.MicroBatch
+	cfg.Unified, cfg.ShortWindow, cfg.MicroBatch = autoPool(w.Pool, "", cfg.Sequences) == plan.Unified, w.ShortWindow, w.MicroBatch
 	if o.layers != plan.LayersAuto {
 		p.layers = max(o.layers, 0)
 	}
@@ -107,15 +112,17 @@ func typeName(t gguf.TensorType) string { return strings.ToLower(t.String()) }
 // poolAuto leaves the choice to autoPool.
 const poolAuto = "auto"
 
-// autoPool is split, where every request has cells of its own, but for a single
-// sequence: it saves and restores through a second one, and in one pool that one
-// costs no cells.
-func autoPool(asked plan.Pool, active int) plan.Pool {
+// autoPool takes the pool that was measured to be faster, else split, where every
+// request has cells of its own; but for a single sequence: it saves and restores
+// through a second one, and in one pool that one costs no cells.
+func autoPool(asked, faster plan.Pool, active int) plan.Pool {
 	switch {
 	case asked != "":
 		return asked
 	case active == 1:
 		return plan.Unified
+	case faster != "":
+		return faster
 	}
 	return plan.Split
 }

@@ -89,18 +89,21 @@ func (m *measured) add(of plan.Model, what plan.Measurement) error {
 	return m.write()
 }
 
-func (m *measured) write() error {
-	data, err := json.MarshalIndent(m.rows, "", " ")
+func (m *measured) write() error { return writeJSON(m.file, m.rows) }
+
+// writeJSON replaces a file whole.
+func writeJSON(file string, v any) error {
+	data, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(m.file), "measured-*.json")
+	tmp, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+"-*")
 	if err != nil {
 		return err
 	}
 	_, err = tmp.Write(data)
 	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), m.file)
+		err = os.Rename(tmp.Name(), file)
 	}
 	if err != nil {
 		os.Remove(tmp.Name())

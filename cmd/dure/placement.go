@@ -87,7 +87,7 @@ func (h *host) plan(ctx context.Context, m plan.Model, cfg llm.Config) (plan.Pla
 	if w.Agents == 0 {
 		w.Agents = usualAgents
 	}
-	w.Pool = autoPool(w.Pool, w.Active)
+	w.Pool = autoPool(w.Pool, measuredPool(h.home, h.engine.key(), m), w.Active)
 	in := plan.Input{Model: m, Devices: devices, Wish: w, Measured: h.measured.shapes(m)}
 	if w.Context > 0 {
 		return plan.Make(in)
@@ -106,7 +106,7 @@ func (p placement) notes() []string {
 	if p.plan == nil {
 		return nil
 	}
-	pool := ""
+	pool := ", a pool for each"
 	if p.llm.Unified {
 		pool = ", one pool for all"
 	}

@@ -126,10 +126,13 @@ func (o *planOptions) input(ctx context.Context, args []string) (in plan.Input, 
 	if in.Model, notes, err = planModel(ctx, home, entry); err != nil {
 		return in, nil, err
 	}
-	if in.Devices, in.Measured, err = o.devices(ctx, home, in.Model); err != nil {
+	faster, err := o.devices(ctx, home, &in)
+	if err != nil {
 		return in, nil, err
 	}
-	in.Wish, err = o.wish(home, in.Devices)
+	if in.Wish, err = o.wish(home, in.Devices); err == nil {
+		in.Wish.Pool = autoPool(in.Wish.Pool, faster, cmp.Or(o.active, o.agents))
+	}
 	return in, notes, err
 }
 
@@ -171,39 +174,42 @@ func remoteModel(ctx context.Context, home string, e catalog.Entry) (m plan.Mode
 	return m, []string{e.Name + " is not on this machine: its header was read where it is offered"}, err
 }
 
-// devices are the cards that were named; or what this machine's engine sees, and
-// what it was seen to take for this model.
-func (o *planOptions) devices(ctx context.Context, home string, m plan.Model) ([]plan.Device, []plan.Measurement, error) {
+// devices fills in the cards that were named; or what this machine's engine sees,
+// and what it was seen to take for this model. It returns the pool that was
+// measured to be the faster one here, if one was.
+func (o *planOptions) devices(ctx context.Context, home string, in *plan.Input) (faster plan.Pool, err error) {
 	var all []plan.Device
 	for i, name := range o.cards {
 		d, err := plan.Card(name, i)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w%s", err, catalog.DidYouMean(name, plan.Cards()))
+			return "", fmt.Errorf("%w%s", err, catalog.DidYouMean(name, plan.Cards()))
 		}
 		all = append(all, d)
 	}
 	for i, text := range o.vram {
 		n, err := memoryBytes(text)
 		if err != nil {
-			return nil, nil, fmt.Errorf("--vram: %w", err)
+			return "", fmt.Errorf("--vram: %w", err)
 		}
 		d := plan.Memory(n)
 		d.Name = fmt.Sprintf("GPU%d", len(o.cards)+i)
 		all = append(all, d)
 	}
 	if len(all) > 0 {
-		return all, nil, nil
+		in.Devices = all
+		return "", nil
 	}
 	started, err := machineEngine(ctx, home)
 	if err != nil {
-		return nil, nil, err
+		return "", err
 	}
 	seen, err := openMeasured(home, started.key())
 	if err != nil {
 		newLogger(os.Stderr, "warn").Warn("plan", "error", err)
 	}
-	all, err = started.planDevices(ctx)
-	return all, seen.shapes(m), err
+	in.Measured = seen.shapes(in.Model)
+	in.Devices, err = started.planDevices(ctx)
+	return measuredPool(home, started.key(), in.Model), err
 }
 
 func (o *planOptions) wish(home string, devices []plan.Device) (plan.Wish, error) {
@@ -219,7 +225,6 @@ func (o *planOptions) wish(home string, devices []plan.Device) (plan.Wish, error
 	if w.Pool, err = parsePool(o.pool); err != nil {
 		return w, fmt.Errorf("--pool: %w", err)
 	}
-	w.Pool = autoPool(w.Pool, cmp.Or(o.active, o.agents))
 	if w.Cache, err = parseCache(o.kv); err != nil {
 		return w, fmt.Errorf("--kv: %w", err)
 	}

@@ -3,6 +3,7 @@ package llm
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"dure/gguf"
 	"dure/inference"
@@ -44,6 +45,9 @@ type Config struct {
 	// ReentryBytes is how much memory holds the tokens of past conversations;
 	// 0 is 64 MiB.
 	ReentryBytes int
+	// Gap is how long running answers may stand still while a prompt is read; 0 is
+	// three steps, but at least what leastChunk takes.
+	Gap time.Duration
 	// CacheRAM is the memory, in bytes, for states of sequences that wait outside
 	// of the context; 0 is none.
 	CacheRAM int64

@@ -112,7 +112,11 @@ func (l *LLM) newOwner() (_ *owner, err error) {
 
 // limits of the scheduler for this configuration.
 func (l *LLM) limits(checkpoints bool) sched.Limits {
-	return sched.Limits{Slots: l.cfg.Sequences, Queue: l.cfg.Queue, Chunk: batchTokens, MinChunk: leastChunk, Checkpoints: checkpoints}
+	limits := sched.Limits{Slots: l.cfg.Sequences, Queue: l.cfg.Queue, Chunk: batchTokens, MinChunk: leastChunk, Checkpoints: checkpoints}
+	if l.cfg.Gap > 0 { // asked for: it comes before what is efficient
+		limits.Gap, limits.MinChunk = int64(l.cfg.Gap), 0
+	}
+	return limits
 }
 
 func (l *LLM) prefixOptions() prefix.Options {

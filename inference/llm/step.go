@@ -92,11 +92,16 @@ func (o *owner) compute() (took time.Duration, err error) {
 	return took, err
 }
 
-// failRows deals with a failed call. A full pool changed nothing: somebody gives
-// way, and the others try again. After any other failure it is not known what the
-// sequences hold; their requests end, others go on.
+// failRows deals with a failed call. A full pool changed nothing, though the cache
+// counted otherwise: somebody's cells are freed, and the others try again. After
+// any other failure it is not known what the sequences hold; their requests end,
+// others go on.
 func (o *owner) failRows(rows []sched.Row, err error) {
-	if errors.Is(err, engine.ErrPoolFull) && o.giveWay(0) {
+	if victim, ok := o.sched.Victim(o.now(), 0); ok && errors.Is(err, engine.ErrPoolFull) && o.running() > 1 {
+		o.l.log.Warn("the engine has fewer cells than were counted; a request starts again", "request_id", o.alive[victim].name)
+		r := o.alive[victim]
+		o.cache.Discard(o.now(), r.lease)
+		o.park(r)
 		return
 	}
 	o.l.log.Error("decode", "rows", len(rows), "error", err)
