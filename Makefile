@@ -47,6 +47,8 @@ test-long: test engine-source ## longer oracles and every fuzz target for FUZZTI
 	@test -e $(CLIENTS)/jinja2-3.1.6 || (python3 -m pip install -q --target $(CLIENTS)/python jinja2==3.1.6 && touch $(CLIENTS)/jinja2-3.1.6)
 	PYTHONPATH=$(CLIENTS)/python go test -tags oracle ./inference/chat -args -templates $$(ls -d $(DURE_HOME)/build/llama.cpp-*/models/templates | tail -1)
 	go test -tags oracle ./inference/chat/jinja
+	go test -timeout 30m ./cmd/dure -run TestKilledAtAnyMoment -args -crashes 100
+	go test -timeout 30m ./inference/prefix -run TestManyOperations -args -operations 100000
 	@$(MAKE) fuzz
 
 fuzz: ## run every fuzz target for FUZZTIME

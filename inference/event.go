@@ -55,8 +55,7 @@ type PrefixUsage struct {
 // past: the client, or the template, changed what was said.
 type PrefixBreak struct {
 	Position int `json:"position"` // in tokens
-	// Was is the text of the token that the session held, Is that of the prompt;
-	// empty where the prompt ends there.
+	// Was is the text of the token that the session held, Is that of the prompt.
 	Was string `json:"was"`
 	Is  string `json:"is"`
 }

@@ -45,7 +45,8 @@ type Caller struct {
 	// Next is what the session does after this answer.
 	Next Phase `json:"next,omitempty"`
 	// PinPrefix keeps the state of everything before the last message (of a raw
-	// prompt: of all of it) until the model is unloaded.
+	// prompt: of all of it) until the model is unloaded, or later pins need its
+	// room: all of them together take half of the memory for states at most.
 	PinPrefix bool `json:"pin_prefix,omitempty"`
 }
 

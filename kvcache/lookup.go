@@ -192,7 +192,7 @@ type Match struct {
 
 // Break is where a prompt stopped being what the session's cache holds: the
 // template changed the past. At is the position of the first differing token, Was
-// the token in the cache, Is the prompt's, -1 if it ends there.
+// the token in the cache, Is the prompt's.
 type Break struct {
 	At      int
 	Was, Is Token
@@ -278,9 +278,8 @@ func (t *Tree) broke(tokens []Token, tr trail, id SessionID) *Break {
 	if tr.has(below) {
 		at = tr.length // within the span
 	}
-	b := &Break{At: at, Was: below.tokens[at-below.start()], Is: -1}
-	if at < len(tokens) {
-		b.Is = tokens[at]
+	if at >= len(tokens) {
+		return nil // it ends there: the same, asked again
 	}
-	return b
+	return &Break{At: at, Was: below.tokens[at-below.start()], Is: tokens[at]}
 }

@@ -224,12 +224,16 @@ func (t *Tree) demote(o *object, j *job, sync bool) {
 	t.prune(x)
 }
 
-func (t *Tree) onDisk(o *object) bool { return o.twin(Disk) }
-func (t *Tree) inRAM(o *object) bool  { return o.twin(RAM) }
+func (t *Tree) onDisk(o *object) bool { return o.twin(Disk, live) }
+func (t *Tree) inRAM(o *object) bool  { return o.twin(RAM, live) }
 
-// twin reports whether all that an object holds is complete in a tier too.
-func (o *object) twin(tier Tier) bool {
-	in := func(p *object) bool { return p != o && p.tier == tier && p.phase == live && !p.doomed }
+// onWay reports whether all that an object holds is on disk or being written.
+func (t *Tree) onWay(o *object) bool { return o.twin(Disk, making) }
+
+// twin reports whether all that an object holds is in a tier too, at least as far
+// as least.
+func (o *object) twin(tier Tier, least phase) bool {
+	in := func(p *object) bool { return p != o && p.tier == tier && p.phase >= least && !p.doomed }
 	ok := !o.state || slices.ContainsFunc(o.node.states, in)
 	if o.rows() {
 		o.covered(func(x *node) { ok = ok && slices.ContainsFunc(x.kv, in) })

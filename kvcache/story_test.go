@@ -289,8 +289,8 @@ func TestStoryDriftedTemplate(t *testing.T) {
 		if p.Broke == nil || *p.Broke != want || p.Reuse != 300 || p.Reason != ReasonNew {
 			t.Errorf("a drifted prompt: %+v broke %+v, want %+v", p, p.Broke, want)
 		}
-		if m := w.t.Lookup(prompt[:100], 7); m.Broke == nil || m.Broke.At != 100 || m.Broke.Is != -1 {
-			t.Errorf("a cut prompt: %+v broke %+v", m, m.Broke)
+		if m := w.t.Lookup(prompt[:100], 7); m.Broke != nil {
+			t.Errorf("a prompt that ends before the session's past does: %+v broke %+v", m, m.Broke)
 		}
 		if n := w.t.Stats().Broken; n != 1 {
 			t.Errorf("%d broken prompts counted", n)
@@ -328,6 +328,50 @@ func TestStoryRestart(t *testing.T) {
 		huge := Stored{Path: text("huge", 50), Bytes: cfg.DiskBytes + 1}
 		if ids := w.t.Adopt([]Stored{lone, huge, {}}); !slices.Equal(ids, []ObjectID{0, 0, 0}) {
 			t.Errorf("adopted %v", ids)
+		}
+		w.check()
+	})
+}
+
+// What is found on disk is adopted whatever was cut when: rows of a long path are
+// the ground of a shorter one that leaves it halfway.
+func TestStoryAdoptBranches(t *testing.T) {
+	both(t, func(t *testing.T, cfg Config) {
+		w := newWorld(t, cfg)
+		long := text("the longer", 300)
+		short := slices.Concat(long[:200], text("the shorter", 50))
+		found := []Stored{{Path: short, From: 200, Bytes: 10}, {Path: long, From: 100, Bytes: 10}, {Path: long[:100], Bytes: 10}}
+		if cfg.Checkpoints {
+			found = append(found, Stored{Path: short, From: 250, State: true, Bytes: 10})
+		}
+		for i, id := range w.t.Adopt(found) {
+			if id == 0 {
+				t.Errorf("object %d of those that were found is refused", i)
+			}
+		}
+		w.check()
+	})
+}
+
+// While something is written, balancing again does not write it a second time.
+func TestStoryWriteOnce(t *testing.T) {
+	both(t, func(t *testing.T, cfg Config) {
+		w := newWorld(t, cfg)
+		a := newAgent(1, text("tools and system", 2000))
+		w.turn(a, 200, 2000)
+		if err := w.t.Park(w.now, w.t.Own(a.session)); err != nil {
+			t.Fatal(err)
+		}
+		w.pump(false)
+		slices.Reverse(w.t.unwritten) // the agent's own part first: it brings the trunk along
+		for range 3 {
+			w.t.Balance(w.now)
+			w.pump(true)
+		}
+		w.pump(false)
+		w.balance()
+		if s := w.t.Stats(); s.Objects[Disk] != s.Objects[RAM] || s.Objects[Disk] == 0 {
+			t.Errorf("%d objects in memory, %d on disk", s.Objects[RAM], s.Objects[Disk])
 		}
 		w.check()
 	})

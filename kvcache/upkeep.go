@@ -126,8 +126,9 @@ func (t *Tree) Balance(now Tick) {
 		if o == nil || o.phase != live || o.doomed || t.onDisk(o) {
 			continue
 		}
-		if _, grounded := t.unwrittenPath(o); !grounded {
-			t.unwritten = append(t.unwritten, id) // its rows are not saved yet
+		if _, grounded := t.unwrittenPath(o); !grounded || t.onWay(o) {
+			// Its rows are not saved yet; or it is being written, which may fail.
+			t.unwritten = append(t.unwritten, id)
 			continue
 		}
 		j := &job{balance: true}
@@ -138,6 +139,9 @@ func (t *Tree) Balance(now Tick) {
 		}
 	}
 }
+
+// Size is how many bytes the copy of a prefix takes in RAM, with its state.
+func (t *Tree) Size(tokens int) int64 { return int64(tokens)*t.cfg.KVBytes + t.cfg.StateBytes }
 
 // PinID names a pinned prefix.
 type PinID uint64
@@ -188,13 +192,11 @@ func (t *Tree) Adopt(found []Stored) []ObjectID {
 	for i := range order {
 		order[i] = i
 	}
-	// From the root down; rows before the state that rests on them.
+	// What others rest on begins before them. It may end behind them: rows of one
+	// path are the ground of all that leave it halfway.
 	slices.SortStableFunc(order, func(a, b int) int {
 		x, y := found[a], found[b]
-		if len(x.Path) != len(y.Path) {
-			return len(x.Path) - len(y.Path)
-		}
-		return x.From - y.From
+		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(len(x.Path), len(y.Path)))
 	})
 	for _, i := range order {
 		ids[i] = t.adopt(found[i])

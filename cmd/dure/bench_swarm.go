@@ -107,6 +107,9 @@ func benchSwarm(cmd *cobra.Command, opt endpointOptions, shape swarm.Shape) erro
 	r, err := swarm.Run(ctx, e, shape)
 	if r != nil {
 		err = errors.Join(err, opt.print(cmd.OutOrStdout(), r, func(w io.Writer) { printSwarm(w, r) }))
+		if n := shape.Agents - r.Finished; n > 0 && !r.Interrupted {
+			err = errors.Join(err, fmt.Errorf("%d of %d agents did not finish", n, shape.Agents))
+		}
 	}
 	return errors.Join(err, stopped(ctx))
 }

@@ -15,13 +15,16 @@ type cacheOptions struct {
 	ram, disk string // amounts; "" is the usual
 }
 
+// cacheFolder of the home folder holds the states on disk.
+const cacheFolder = "cache"
+
 // usualCacheDisk is small beside a model, and large enough for a team's day.
 const usualCacheDisk = "8GiB"
 
 func (o *cacheOptions) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.ram, "cache-ram", "", "memory for states of waiting conversations, 0 for none (a quarter of what is free, 8GiB at most)")
-	f.StringVar(&o.disk, "cache-disk", usualCacheDisk, "disk for them, so that they outlive the server, 0 for none; they hold what was said")
+	f.StringVar(&o.ram, "cache-ram", "", "memory of each model for the states of conversations that wait, 0 for none, and then none on disk (a quarter of what is free, 8GiB at most)")
+	f.StringVar(&o.disk, "cache-disk", usualCacheDisk, "disk of each model for the states of conversations, which then outlive the server, 0 for none; they hold what was said and lie in DURE_HOME/cache")
 }
 
 // mostCacheRAM is taken without being asked for.
@@ -35,14 +38,31 @@ func (o *cacheOptions) apply(cfg *llm.Config, home string, free uint64) error {
 		return err
 	}
 	disk, err := cacheAmount("--cache-disk", o.disk, 0)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case ram > int64(free):
+		return fmt.Errorf("--cache-ram %s: %s are free beside the model", o.ram, size(int64(free)))
+	case ram == 0 && o.disk != "0" && o.disk != usualCacheDisk:
+		return fmt.Errorf("--cache-disk %s: the way to disk leads through memory; give --cache-ram some", o.disk)
 	}
 	cfg.CacheRAM = ram
-	if disk > 0 && ram > 0 { // the way to disk leads through memory
-		cfg.CacheDisk = prefix.Disk{Dir: filepath.Join(home, "cache"), Bytes: disk}
+	if disk > 0 && ram > 0 {
+		cfg.CacheDisk = prefix.Disk{Dir: filepath.Join(home, cacheFolder), Bytes: disk}
 	}
 	return nil
+}
+
+// cacheNote says what a model may take for states beside its plan.
+func cacheNote(cfg llm.Config) string {
+	switch {
+	case cfg.CacheRAM == 0:
+		return "states of conversations that wait are not kept"
+	case cfg.CacheDisk.Bytes == 0:
+		return fmt.Sprintf("states of conversations that wait take up to %s of memory", size(cfg.CacheRAM))
+	}
+	return fmt.Sprintf("states of conversations that wait take up to %s of memory, and %s of disk in %s", size(cfg.CacheRAM),
+		size(cfg.CacheDisk.Bytes), cfg.CacheDisk.Dir)
 }
 
 func cacheAmount(flag, text string, usual int64) (int64, error) {

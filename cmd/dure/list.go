@@ -157,7 +157,7 @@ func (r modelRow) place() string {
 // diskLine says what the home folder takes and what the disk has left.
 func diskLine(home string) (string, error) {
 	var parts []string
-	for _, name := range []string{"models", "engine", "downloads", "build"} {
+	for _, name := range []string{"models", "engine", "downloads", "build", cacheFolder} {
 		n, err := catalog.DiskUse(filepath.Join(home, name))
 		if err != nil {
 			return "", err

@@ -72,10 +72,11 @@ func (l *lockedBuffer) String() string {
 }
 
 // startServer starts a server with one compute thread: several wait for each
-// other at every step, which takes seconds where other tests use the cores.
+// other at every step, which takes seconds where other tests use the cores. It
+// keeps nothing on disk, so that no test finds what another has computed.
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
-	s := &server{t: t, cmd: dureCommand(t, append([]string{"serve", "--addr", "127.0.0.1:0", "--threads", "1"}, args...)...), errs: &lockedBuffer{}, done: make(chan error, 1)}
+	s := &server{t: t, cmd: dureCommand(t, append([]string{"serve", "--addr", "127.0.0.1:0", "--threads", "1", "--cache-disk", "0"}, args...)...), errs: &lockedBuffer{}, done: make(chan error, 1)}
 	s.cmd.Stderr = s.errs
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

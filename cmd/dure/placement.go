@@ -119,7 +119,7 @@ func (p placement) notes() []string {
 			}
 		}
 	}
-	return append(notes, p.plan.Notes...)
+	return append(append(notes, cacheNote(p.llm)), p.plan.Notes...)
 }
 
 // usualFor is the context of a model that nobody asked one for.

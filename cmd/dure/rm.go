@@ -16,10 +16,11 @@ import (
 	"dure/inference/catalog"
 	"dure/inference/fetch"
 	"dure/inference/library"
+	"dure/kvcache/store"
 )
 
 func rmCommand() *cobra.Command {
-	var leftovers, yes bool
+	var leftovers, states, yes bool
 	cmd := &cobra.Command{
 		Use:   "rm [MODEL]...",
 		Short: "Remove models, or what dure no longer needs, from the disk",
@@ -27,17 +28,21 @@ func rmCommand() *cobra.Command {
 
 Only what dure made is removed: your own files, and those of other programs that are
 used in place, stay. --leftovers lists unfinished downloads, archives, damaged files,
-models that the catalogue no longer has and engines of other versions, and asks.`,
-		Example: "  dure rm qwen3.8-27b\n  dure rm --leftovers",
+models that the catalogue no longer has and engines of other versions, and asks.
+--states removes the states of conversations of all models that are not loaded.`,
+		Example: "  dure rm qwen3.8-27b\n  dure rm --leftovers\n  dure rm --states",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if leftovers == (len(args) > 0) {
-				return errors.New("name the models to remove, or use --leftovers alone; `dure list` shows what there is")
+			if chosen := []bool{len(args) > 0, leftovers, states}; count(chosen) != 1 {
+				return errors.New("name the models to remove, or use --leftovers or --states alone; `dure list` shows what there is")
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			home, err := homeDir()
 			if err != nil {
 				return err
+			}
+			if states {
+				return removeStates(cmd.OutOrStdout(), home)
 			}
 			cat, err := openCatalog(home)
 			if err != nil {
@@ -56,8 +61,39 @@ models that the catalogue no longer has and engines of other versions, and asks.
 		},
 	}
 	cmd.Flags().BoolVar(&leftovers, "leftovers", false, "list what is no longer needed, and remove it after a yes")
+	cmd.Flags().BoolVar(&states, "states", false, "remove what is kept of conversations, but for models that are loaded")
 	cmd.Flags().BoolVar(&yes, "yes", false, "with --leftovers: do not ask")
 	return cmd
+}
+
+func count(all []bool) (n int) {
+	for _, b := range all {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+// removeStates removes what is kept of conversations on disk.
+func removeStates(out io.Writer, home string) error {
+	dir := filepath.Join(home, cacheFolder)
+	before, err := catalog.DiskUse(dir)
+	if err != nil {
+		return err
+	}
+	if err := store.Prune(dir, "", 0); err != nil {
+		return err
+	}
+	after, err := catalog.DiskUse(dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "removed %s of states\n", size(before-after))
+	if after > 0 {
+		fmt.Fprintf(out, "kept %s of models that are loaded; stop their server first\n", size(after))
+	}
+	return nil
 }
 
 // removeModel also takes the name of a model that the catalogue no longer has.

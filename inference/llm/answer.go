@@ -174,8 +174,5 @@ func (a *answer) prefix(m kvcache.Match) *inference.PrefixUsage {
 }
 
 func (a *answer) piece(t int32) string {
-	if t < 0 {
-		return ""
-	}
 	return strings.ToValidUTF8(a.l.vocabulary.Piece(t, true), "\uFFFD")
 }

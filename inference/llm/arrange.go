@@ -79,16 +79,20 @@ func (o *owner) place(r *request) {
 	o.pin(r)
 }
 
-// noRoom parks somebody for a request, or lets it wait until something ends. Where
-// nothing runs that could end, it waits for what is being written; if there is
-// nothing either, it never fits.
+// noRoom parks somebody for a request, or lets it wait for what is being written,
+// or until something ends. Where nothing runs that could end, pinned prefixes are
+// given up, the oldest first; if there are none either, it never fits.
 func (o *owner) noRoom(r *request) {
 	victim, ok := o.sched.Full(o.now(), r.id)
 	switch {
 	case ok:
 		o.park(o.alive[victim])
-	case o.running() > 0 || o.cache.Busy() || o.cache.Pending():
+	case o.cache.Busy() || o.cache.Pending():
 		o.starved = true
+	case o.running() > 0: // the scheduler offers it again when one of those ends
+	case o.pins.dropOldest(o.cache):
+		o.l.log.Warn("a pinned prefix was given up: without it there is no room for a request", "request_id", r.name)
+		o.sched.Room()
 	default:
 		o.finish(r, item{kind: itemError, err: inference.Errorf(inference.CodeInternal,
 			"the cache has no room for %d tokens, and nothing in it can go", len(r.all))})
@@ -107,17 +111,6 @@ func (o *owner) running() (n int) {
 
 // unsaid is how many tokens a request may still draw.
 func (o *owner) unsaid(r *request) int { return r.maxTokens - r.generated() }
-
-// pin keeps the part of a prompt that its caller asked for.
-func (o *owner) pin(r *request) {
-	if r.caller.pin == 0 {
-		return
-	}
-	if _, err := o.cache.Pin(o.now(), r.all[:r.caller.pin]); err != nil {
-		o.l.log.Error("pin", "request_id", r.name, "error", err)
-	}
-	r.caller.pin = 0
-}
 
 // begin lets requests be read whose sequences hold by now what is reused.
 func (o *owner) begin() {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"dure/gguf/synth"
 	"dure/inference"
@@ -281,6 +282,47 @@ func TestSlowReaderPausesAloneAndLosesNothing(t *testing.T) {
 	close(gate)
 	if text := <-got; text != want {
 		t.Errorf("the slow reader got %d bytes, want %d", len(text), len(want))
+	}
+}
+
+// Readers that are slow give their sequences to others, and get them back.
+func TestSlowReadersKeepNobodyOut(t *testing.T) {
+	l := tiny(t, func(c *llm.Config) { c.Context, c.Sequences, c.CacheRAM = 2048, 2, 64<<20 })
+	want := mustCollect(t, l, endless("alone")).text
+	gate, begun := make(chan struct{}), make(chan struct{}, 2)
+	got := make(chan string, 2)
+	for range 2 {
+		go func() {
+			var b strings.Builder
+			for ev, err := range l.Generate(t.Context(), endless("slow")) {
+				if err != nil {
+					t.Error(err)
+				}
+				if ev.Kind == inference.EventStarted {
+					begun <- struct{}{}
+					<-gate
+				}
+				b.WriteString(ev.Text)
+			}
+			got <- b.String()
+		}()
+		<-begun
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only to fail without hanging
+	defer cancel()
+	for range 3 {
+		if _, err := collect(ctx, l, ask("other", "hi", 20)); err != nil {
+			t.Errorf("beside slow readers: %v", err)
+		}
+	}
+	if l.Stats().Parked == 0 {
+		t.Error("no slow reader gave its sequence away")
+	}
+	close(gate)
+	for range 2 {
+		if text := <-got; text != want {
+			t.Errorf("a slow reader got %d bytes, want %d", len(text), len(want))
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ type owner struct {
 	fetching map[sched.ID]*request
 	// starved: a request waits for room that comes free without a request ending.
 	starved bool
+	pins    pins
 	// begun is the zero of ticks.
 	begun time.Time
 	// left is when the last engine call returned; zero when the owner has
@@ -101,6 +102,7 @@ func (l *LLM) newOwner() (_ *owner, err error) {
 	}
 	o.batch, o.pace = o.ctx.NewBatch(), newPace(l.cfg.Threads, o.ctx.Waited())
 	if o.cache, err = prefix.Open(o.ctx, o.batch, l.prefixOptions(), l.log); err == nil {
+		o.pins = newPins(o.cache.Tree.Stats(), l.cfg.Sequences)
 		o.sched, err = sched.New(l.limits(o.cache.Checkpoints()))
 	}
 	if err != nil {

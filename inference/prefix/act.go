@@ -135,6 +135,10 @@ func (c *Cache) cut(seq int, b *blob.Blob, t kvcache.Target) ([]byte, error) {
 		}
 		b = b.State()
 	}
+	b, err := blob.Join(c.kept, b)
+	if err != nil {
+		return nil, fmt.Errorf("sequence %d: %w", seq, err)
+	}
 	c.joined = b.Append(c.joined[:0], part(t.From, t.To))
 	return c.joined, nil
 }

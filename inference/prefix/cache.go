@@ -50,7 +50,8 @@ type Cache struct {
 	ctx     *engine.Context
 	log     *slog.Logger
 	layout  blob.Layout
-	opaque  error // why states cannot be cut, nil if they can
+	kept    blob.Layout // of saved bytes: one stream, however many the context has
+	opaque  error       // why states cannot be cut, nil if they can
 	unified bool
 	// checkpoints: the model has state that cannot be cut by position.
 	checkpoints bool
@@ -61,9 +62,11 @@ type Cache struct {
 	prices      prices
 	cost        kvcache.Cost
 	jobs        map[kvcache.ActionID]*fetching
-	buffer      [2][]byte // what was read of the engine last, by part
-	joined      []byte    // what it is given
-	lost        error     // the context is to be given up
+	reads       []store.Job // that the store has no place for yet, and
+	changes     []store.Job // the same of writes and drops
+	buffer      [2][]byte   // what was read of the engine last, by part
+	joined      []byte      // what it is given
+	lost        error       // the context is to be given up
 }
 
 // Open makes the cache of an empty context. It decodes a few tokens to prove

@@ -31,6 +31,10 @@ type fetching struct {
 	err    error
 }
 
+// diskPatience is more than a process that lost its server takes to write what it
+// has and to end.
+const diskPatience = 5 * time.Second
+
 // openDisk opens the folder of this context's states and says what was found. A
 // tier that cannot be opened is done without.
 func (c *Cache) openDisk(d Disk, g *gguf.Geometry, cfg *kvcache.Config) []kvcache.Stored {
@@ -47,7 +51,8 @@ func (c *Cache) openDisk(d Disk, g *gguf.Geometry, cfg *kvcache.Config) []kvcach
 		err = store.Prune(d.Dir, key, d.Bytes)
 	}
 	if err == nil {
-		c.disk, found, err = store.Open(store.Config{Dir: filepath.Join(d.Dir, key), Identity: id, Budget: d.Bytes, Codec: store.Planes, Log: c.log})
+		c.disk, found, err = store.Open(store.Config{Dir: filepath.Join(d.Dir, key), Identity: id, Budget: d.Bytes, Codec: store.Planes, Log: c.log,
+			Wait: diskPatience})
 	}
 	if err != nil {
 		c.diskless = err
@@ -62,7 +67,10 @@ func (c *Cache) identity(d Disk, g *gguf.Geometry) (id store.Identity, err error
 	o := c.ctx.Options()
 	id = store.Identity{
 		Model: d.Model, Architecture: g.Architecture, Engine: d.Engine, Rope: g.Rope,
-		Layers: layers(g), Layout: c.layout, Opaque: c.opaque != nil,
+		Layers: layers(g), Layout: c.kept, Opaque: c.opaque != nil,
+	}
+	if id.Opaque { // the engine's own bytes, streams and all
+		id.Layout = c.layout
 	}
 	if id.Keys, err = cacheType(o.KeyType); err != nil {
 		return id, err
@@ -95,8 +103,10 @@ func (c *Cache) fetch(now kvcache.Tick, a kvcache.Action) bool {
 	var jobs []store.Job
 	switch {
 	case a.Kind == kvcache.Write:
-		jobs = []store.Job{{Kind: store.Write, Object: a.Objects[0].ID, Path: c.Path(a.Source), From: a.Objects[0].From,
-			State: a.Objects[0].State, Last: now, Data: c.ram[a.Source].data}}
+		// The path of what is made: its source may have left the tree already.
+		o := a.Objects[0]
+		jobs = []store.Job{{Kind: store.Write, Object: o.ID, Path: c.Path(o.ID), From: o.From, State: o.State, Last: now,
+			Data: c.ram[a.Source].data}}
 	case a.Kind == kvcache.Drop && a.Objects[0].Tier == kvcache.Disk:
 		jobs = []store.Job{{Kind: store.Drop, Object: a.Objects[0].ID}}
 	case a.Kind == kvcache.Restore:
@@ -107,20 +117,30 @@ func (c *Cache) fetch(now kvcache.Tick, a kvcache.Action) bool {
 	if len(jobs) == 0 {
 		return false
 	}
-	f := &fetching{action: a, read: map[kvcache.ObjectID][]byte{}}
-	c.jobs[a.ID] = f
+	c.jobs[a.ID] = &fetching{action: a, wait: len(jobs), read: map[kvcache.ObjectID][]byte{}}
 	for _, j := range jobs {
 		j.Tag = uint64(a.ID)
-		if !c.disk.Submit(j) {
-			f.err = errors.New("too much is to be read and written at once")
-			break
+		queue := &c.changes
+		if j.Kind == store.Read {
+			queue = &c.reads
 		}
-		f.wait++
+		*queue = append(*queue, j)
 	}
-	if f.wait == 0 {
-		c.settle(now, f)
-	}
+	c.feed()
 	return true
+}
+
+// feed hands jobs to the store as far as it takes them, reads first. What the
+// store has no place for waits: a long conversation is in more pieces than that.
+func (c *Cache) feed() {
+	for _, queue := range []*[]store.Job{&c.reads, &c.changes} {
+		for len(*queue) > 0 {
+			if !c.disk.Submit((*queue)[0]) {
+				return // a completion makes room
+			}
+			*queue = (*queue)[1:]
+		}
+	}
 }
 
 // absent are the objects of a restore that are not in memory.
@@ -146,6 +166,7 @@ func (c *Cache) Fetched() <-chan store.Completion {
 
 // Completed takes a result from Fetched. Pump is to follow.
 func (c *Cache) Completed(now kvcache.Tick, r store.Completion) {
+	c.feed()
 	f := c.jobs[kvcache.ActionID(r.Tag)]
 	if f == nil {
 		return
@@ -174,11 +195,13 @@ func (c *Cache) settle(now kvcache.Tick, f *fetching) {
 	r := kvcache.Result{Err: f.err, Bad: f.bad}
 	switch {
 	case f.err != nil:
-		c.log.Warn("prefix cache", "action", f.action.Kind.String(), "error", f.err)
 	case f.action.Kind == kvcache.Restore:
 		r = c.restore(f.action, f.read)
 	case f.action.Kind == kvcache.Write:
 		r.Bytes = []int64{f.action.Objects[0].Bytes}
+	}
+	if r.Err != nil {
+		c.log.Warn("prefix cache", "action", f.action.Kind.String(), "error", r.Err)
 	}
 	c.done(now, f.action.ID, r)
 }

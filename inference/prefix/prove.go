@@ -2,6 +2,7 @@ package prefix
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dure/gguf"
@@ -21,7 +22,7 @@ func (c *Cache) prove(batch *engine.Batch, opt Options) (cfg kvcache.Config, err
 		l, reason = v.Layout, v.Reason
 	}
 	if reason == nil {
-		c.layout = l
+		c.layout, c.kept = l, oneStream(l)
 		cfg.Checkpoints, cfg.KVBytes, cfg.StateBytes = l.HasState(), int64(l.TokenBytes()), int64(l.StateBytes())
 		return cfg, nil
 	}
@@ -30,6 +31,16 @@ func (c *Cache) prove(batch *engine.Batch, opt Options) (cfg kvcache.Config, err
 	f := opt.Facts
 	cfg.Opaque, cfg.Checkpoints = true, f.Recurrent || f.Hybrid || f.SlidingWin > 0
 	return cfg, c.weigh(&cfg, p)
+}
+
+// oneStream is a layout whose bytes do not tell how many sequences the context
+// has, so that one with more or fewer can take them from the disk.
+func oneStream(l blob.Layout) blob.Layout {
+	l.Pools = slices.Clone(l.Pools)
+	for i := range l.Pools {
+		l.Pools[i].Streams = 1
+	}
+	return l
 }
 
 // weigh finds the size of states that cannot be read.

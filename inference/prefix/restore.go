@@ -3,6 +3,7 @@ package prefix
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"dure/inference/engine"
 	"dure/kvcache"
@@ -44,7 +45,7 @@ func (c *Cache) parts(a kvcache.Action, read map[kvcache.ObjectID][]byte) (p par
 			p.whole = data
 			continue
 		}
-		b, err := blob.Parse(c.layout, data, blob.Whole)
+		b, err := blob.Parse(c.kept, data, blob.Whole)
 		if err == nil {
 			b, err = b.Rows(t.From, t.To)
 		}
@@ -60,14 +61,26 @@ func (c *Cache) parts(a kvcache.Action, read map[kvcache.ObjectID][]byte) (p par
 		return p, a.State, err
 	}
 	if c.opaque == nil {
-		if p.state, err = blob.Parse(c.layout, p.partial, blob.Partial); err == nil && p.state.End() != a.At {
+		if p.state, err = blob.Parse(c.kept, p.partial, blob.Partial); err == nil && p.state.End() != a.At {
 			err = fmt.Errorf("saved state is of %d, not %d: %w", p.state.End(), a.At, blob.ErrState)
+		}
+		if err == nil && c.streams() {
+			p.state, err = blob.Join(c.layout, p.state)
 		}
 		if err != nil {
 			return p, a.State, err
 		}
+		if c.streams() {
+			p.partial = p.state.Append(nil, blob.Partial)
+		}
 	}
 	return p, 0, nil
+}
+
+// streams reports whether the engine's bytes of a state tell how many sequences
+// its context has, which saved ones do not: those of a window do.
+func (c *Cache) streams() bool {
+	return !c.unified && slices.ContainsFunc(c.layout.Pools, func(p blob.Pool) bool { return p.Window > 0 })
 }
 
 func (c *Cache) bytes(id kvcache.ObjectID, read map[kvcache.ObjectID][]byte) ([]byte, error) {
@@ -86,7 +99,7 @@ func (c *Cache) place(a kvcache.Action, p parts) error {
 	case a.From == a.Seq:
 		return c.cutBack(a, p)
 	case p.whole != nil:
-		return c.ctx.SetState(p.whole, a.Seq, engine.StateWhole)
+		return c.setWhole(a, p)
 	case a.From < 0:
 		return c.set(a.Seq, p, nil)
 	case !c.unified:
@@ -110,6 +123,19 @@ func (c *Cache) cutBack(a kvcache.Action, p parts) error {
 		}
 	}
 	return c.ctx.Remove(a.Seq, a.At, engine.All)
+}
+
+// setWhole gives a state to an empty sequence that was kept whole, and drops what
+// of it is not wanted.
+func (c *Cache) setWhole(a kvcache.Action, p parts) error {
+	if err := c.ctx.SetState(p.whole, a.Seq, engine.StateWhole); err != nil {
+		return err
+	}
+	if end, err := c.ctx.End(a.Seq); err != nil || end == a.At {
+		return err
+	}
+	p.whole = nil
+	return c.cutBack(a, p)
 }
 
 // set joins rows and state and gives them to an empty sequence.

@@ -130,6 +130,7 @@ func (r *rig) turn(prompt []int32, marks []int, n int, session kvcache.SessionID
 		r.t.Fatal(err)
 	}
 	r.pump()
+	r.fetched()
 	plan, ready, err := r.c.Ready(id)
 	if err != nil || !ready {
 		r.t.Fatalf("not ready: %v", err)
@@ -177,6 +178,15 @@ func (r *rig) pump() {
 	}
 	if err := r.c.Check(); err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// fetched waits until nothing is read or written any more.
+func (r *rig) fetched() {
+	r.t.Helper()
+	for r.c.Busy() {
+		r.c.Completed(r.now, <-r.c.Fetched())
+		r.pump()
 	}
 }
 

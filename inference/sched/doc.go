@@ -42,8 +42,9 @@
 //
 // # When there is no room
 //
-// Full names a running request of a lower class to park, or makes the one that
-// found no room wait for the next room event (Remove, Park, Room). Others may
+// Full names a running request of a lower class to park, or one of any class whose
+// reader is slow (it computes nothing meanwhile; Preempt parks such ones for others
+// too), or makes the one that found no room wait for the next room event (Remove, Park, Room). Others may
 // pass it: 4 of its class or worse, 16 of a better one (or a mixture). Then it is
 // a barrier: nobody is placed before it, nor parks it before it generated 32
 // tokens. Between two room events at most 2 per

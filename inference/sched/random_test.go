@@ -212,7 +212,7 @@ func (r *rig) full(id ID, m *mirror) {
 		return
 	}
 	vm := r.all[v]
-	if vm == nil || vm.slot < 0 || vm.held || vm.priority <= m.priority {
+	if vm == nil || vm.slot < 0 || vm.held || vm.priority <= m.priority && !vm.blocked {
 		r.fatal("victim %+v for %+v", vm, m)
 	}
 }

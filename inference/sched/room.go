@@ -87,7 +87,7 @@ func (s *Scheduler) countPassed(placed *request) {
 
 // Full tells that there was no room for a waiting request, and says whom to park
 // for it: the running request of the lowest class, below its own (ages do not
-// count), that lost least by it. ok = false: nobody, and Candidate does not name
+// count), that lost least by it, but before all others one with a slow reader. ok = false: nobody, and Candidate does not name
 // it again before a room event: Remove, Park or Room. If nothing runs then and the
 // cache is not about to make room (after which Room is due), it will never fit:
 // the caller ends it.
@@ -108,7 +108,7 @@ func (s *Scheduler) Full(now Tick, id ID) (victim ID, ok bool) {
 
 // Preempt says whom to park so that a more urgent request gets a slot: ok only
 // while none is free and somebody waits whose class is better than that of a
-// running request (ages do not count).
+// running request (ages do not count), or a running one has a slow reader.
 func (s *Scheduler) Preempt(now Tick) (victim ID, ok bool) {
 	s.tick(now)
 	if len(s.running) < s.limits.Slots || len(s.waiting) == 0 {
@@ -128,11 +128,13 @@ func (s *Scheduler) Preempt(now Tick) (victim ID, ok bool) {
 	return 0, false
 }
 
-// cheapest of the running requests below a class.
+// cheapest of the running requests below a class, or with a slow reader: such a
+// one computes nothing, and would else keep its slot from everybody for as long as
+// its reader likes.
 func (s *Scheduler) cheapest(below Priority) *request {
 	var best *request
 	for _, r := range s.running {
-		if r.held || r.shielded() || base(r) <= below {
+		if r.held || !r.blocked && (r.shielded() || base(r) <= below) {
 			continue
 		}
 		if best == nil || cheaper(r, best) {
@@ -145,11 +147,11 @@ func (s *Scheduler) cheapest(below Priority) *request {
 func (r *request) shielded() bool { return r.generated < r.shield }
 
 func cheaper(a, b *request) bool {
-	if pa, pb := base(a), base(b); pa != pb {
-		return pa > pb
-	}
 	if a.blocked != b.blocked {
 		return a.blocked // nobody reads what it would generate
+	}
+	if pa, pb := base(a), base(b); pa != pb {
+		return pa > pb
 	}
 	if la, lb := a.read+a.generated, b.read+b.generated; la != lb {
 		return la < lb

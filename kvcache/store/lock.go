@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,6 +14,19 @@ import (
 // ErrLocked: another process has the folder. The caller goes on without the disk
 // tier, and says so.
 var ErrLocked = errors.New("the folder is in use by another process; give each its own, or stop the other")
+
+// awaitLock takes the lock of a folder as soon as it is free, if that is soon.
+func awaitLock(dir string, wait time.Duration) (*os.File, error) {
+	const pause = 20 * time.Millisecond
+	for {
+		f, err := lockDir(dir)
+		if wait <= 0 || !errors.Is(err, ErrLocked) {
+			return f, err
+		}
+		time.Sleep(pause)
+		wait -= pause
+	}
+}
 
 // lockDir takes the lock of a folder; it goes with the file, however the process
 // ends.

@@ -186,6 +186,19 @@ func TestTwoProcesses(t *testing.T) {
 	begin(t, testConfig(dir))
 }
 
+// A process that was told to end may still be writing when the next one starts.
+func TestOpenWaitsForTheFolder(t *testing.T) {
+	cfg := testConfig(t.TempDir())
+	first, _ := begin(t, cfg)
+	ended := make(chan error, 1)
+	time.AfterFunc(50*time.Millisecond, func() { ended <- first.Close() })
+	cfg.Wait = time.Minute
+	begin(t, cfg)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}
+
 // full writes until the disk is, and proves that nothing half is left and that
 // what was there before is.
 func full(t *testing.T, dir string) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"dure/kvcache"
 )
@@ -22,6 +23,9 @@ type Config struct {
 	// Codec for what is written: Planes, or Raw. What is there is read in any case.
 	Codec Codec
 	Log   *slog.Logger
+	// Wait is how long Open waits for a folder that another process has: one that
+	// was told to end may still be writing.
+	Wait time.Duration
 
 	// Workers do the jobs and Decoders the blocks of one read; both default to 2.
 	Workers, Decoders int
@@ -104,7 +108,7 @@ func Open(cfg Config) (s *Store, found []kvcache.Stored, err error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, nil, err
 	}
-	if s.lock, err = lockDir(cfg.Dir); err != nil {
+	if s.lock, err = awaitLock(cfg.Dir, cfg.Wait); err != nil {
 		return nil, nil, err
 	}
 	if found, err = s.load(); err != nil {
