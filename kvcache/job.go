@@ -137,7 +137,7 @@ func (t *Tree) still(j *job, s *step) bool {
 		if !t.stands(s) {
 			t.counts.Replanned++
 			t.letGo(s.src)
-			t.again(j, false)
+			t.again(j, ofAll)
 			return false
 		}
 	}

@@ -61,7 +61,7 @@ func (t *Tree) Acquire(now Tick, r Request) (LeaseID, Plan, error) {
 	}
 	t.lastLease++
 	l := &lease{id: t.lastLease, request: r, slot: -1, session: r.Session}
-	if err := t.place(l, false); err != nil {
+	if err := t.place(l, ofAll); err != nil {
 		return 0, Plan{}, err
 	}
 	t.leases[l.id] = l

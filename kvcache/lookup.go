@@ -21,9 +21,9 @@ type piece struct {
 
 // choose finds the reuse of a trail that leaves the least to do in total:
 // fetching plus reading what is left of length tokens. At most limit tokens are
-// reused. own is preferred among equal sequences, -1 = none.
-func (t *Tree) choose(tr trail, limit, length, own int) source {
-	usable := t.usable()
+// reused, of usable sequences and of objects. own is preferred among equal
+// sequences, -1 = none.
+func (t *Tree) choose(tr trail, limit, length int, usable seqSet, own int) source {
 	best := source{seq: -1, end: t.root, cost: 0}
 	low := int64(length) * t.cfg.Cost.Prefill
 	seq, hot := t.deepest(tr, usable, limit, own)
@@ -201,7 +201,7 @@ type Break struct {
 // Lookup says what could be reused now, and changes nothing.
 func (t *Tree) Lookup(tokens []Token, session SessionID) Match {
 	tr := t.match(tokens)
-	src := t.choose(tr, len(tokens)-1, len(tokens), t.own(session))
+	src := t.choose(tr, len(tokens)-1, len(tokens), t.usable(), t.own(session))
 	return t.describe(tokens, tr, src, session)
 }
 

@@ -5,14 +5,26 @@ import (
 	"slices"
 )
 
+// reuse says of what a lease may take what is there.
+type reuse uint8
+
+const (
+	ofAll     reuse = iota
+	ofObjects       // not of sequences
+	ofNothing
+)
+
 // place plans a lease: what to reuse, in which slot, who goes for it. A lease
-// that has a slot keeps it. cold reuses nothing.
-func (t *Tree) place(l *lease, cold bool) error {
+// that has a slot keeps it.
+func (t *Tree) place(l *lease, of reuse) error {
 	tokens, n := l.request.Tokens, len(l.request.Tokens)
 	tr := t.match(tokens)
 	src := source{seq: -1}
-	if !cold {
-		src = t.choose(tr, n-1, n, t.own(l.session))
+	switch of {
+	case ofAll:
+		src = t.choose(tr, n-1, n, t.usable(), t.own(l.session))
+	case ofObjects:
+		src = t.choose(tr, n-1, n, seqSet{}, -1)
 	}
 	l.plan.Match = t.describe(tokens, tr, src, l.session)
 	l.plan.Stops = t.stops(l.request.Marks, tr, src.at, n)
@@ -24,8 +36,12 @@ func (t *Tree) place(l *lease, cold bool) error {
 	if err != nil {
 		t.letGo(src)
 		t.submit(&job{steps: j.steps}) // what was begun helps the next
-		if src.seq >= 0 && l.slot < 0 {
-			return t.place(l, true) // the sequence to reuse may be the one that has to go
+		switch {                       // what is to be reused may be what has to go
+		case l.slot >= 0:
+		case src.seq >= 0:
+			return t.place(l, ofObjects)
+		case src.at > 0:
+			return t.place(l, ofNothing)
 		}
 		return err
 	}
@@ -204,7 +220,7 @@ func (t *Tree) freeSlot() int {
 }
 
 // again plans a lease anew after its restore failed or lost its source.
-func (t *Tree) again(j *job, cold bool) {
+func (t *Tree) again(j *job, of reuse) {
 	l := j.lease
 	t.reserved -= l.reserve - l.credit
 	l.reserve, l.credit = 0, 0
@@ -213,7 +229,7 @@ func (t *Tree) again(j *job, cold bool) {
 		t.end(l)
 		return
 	}
-	if err := t.place(l, cold); err != nil {
+	if err := t.place(l, of); err != nil {
 		l.err = err
 		t.slots[l.slot].busy = false
 	}
@@ -253,6 +269,10 @@ func (t *Tree) restored(j *job, s *step, r Result) bool {
 	if bad != nil {
 		t.condemn(bad)
 	}
-	t.again(j, bad == nil)
+	if bad == nil {
+		t.again(j, ofNothing) // whatever it was may fail again
+	} else {
+		t.again(j, ofAll)
+	}
 	return false
 }

@@ -298,6 +298,27 @@ func TestStoryDriftedTemplate(t *testing.T) {
 	})
 }
 
+// In a pool with one slot the sequence that holds the trunk has to go for the
+// agent that would share it: what is saved is reused all the same.
+func TestStoryCrowdedPool(t *testing.T) {
+	both(t, func(t *testing.T, cfg Config) {
+		cfg.Slots = 1
+		w := newWorld(t, cfg)
+		trunk := text("tools and system", 2000)
+		a, b := newAgent(1, trunk), newAgent(2, trunk)
+		w.turn(a, 200, len(trunk))
+		w.turn(b, 200, len(trunk))
+		for range 3 {
+			for _, x := range []*agent{a, b} {
+				past := len(x.past)
+				if p := w.turn(x, 200, len(trunk)); p.Reuse != past {
+					t.Errorf("%s: reused %d of %d from %s, reason %s", x.name, p.Reuse, past, p.Tier, p.Reason)
+				}
+			}
+		}
+	})
+}
+
 // After a crash the disk is all there is, and a session reads only what is new.
 // An object without the rows it rests on is refused, and so is one twice too
 // large for the budget.

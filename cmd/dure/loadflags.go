@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -27,13 +28,16 @@ const (
 type loadOptions struct {
 	layers      int    // on cards, as in plan.Wish
 	reserve     string // an amount of memory, "" is the usual
-	pool        string // "auto", or as in plan.Pool
-	kv          string // types of the KV cache, "auto" chooses
+	pool        string // "" or "auto", or as in plan.Pool
+	kv          string // types of the KV cache, "auto" chooses, "" is the usual
 	yarn        bool
 	shortWindow bool
 	microBatch  int // 0 is the usual
 	gap         time.Duration
 }
+
+// usualCache are the types of keys and values that nobody asked for.
+const usualCache = "f16"
 
 // shaping are the flags that make one load differ from another: whoever gives one
 // wants a load of their own.
@@ -46,7 +50,7 @@ func (o *loadOptions) register(cmd *cobra.Command) {
 	f.IntVar(&o.layers, "layers", plan.LayersAuto, layersHelp)
 	f.StringVar(&o.reserve, "reserve", "", reserveHelp)
 	f.StringVar(&o.pool, "pool", poolAuto, poolHelp)
-	f.StringVar(&o.kv, "kv", "f16", "types of keys and values: f16, q8_0, q4_0, a pair like q8_0/q4_0, or auto for the largest that fits")
+	f.StringVar(&o.kv, "kv", usualCache, "types of keys and values: f16, q8_0, q4_0, a pair like q8_0/q4_0, or auto for the largest that fits")
 	f.BoolVar(&o.yarn, "yarn", false, yarnHelp)
 	f.BoolVar(&o.shortWindow, "short-window", false, windowHelp)
 	f.DurationVar(&o.gap, "gap", 0, "how long running answers may stand still while a prompt is read, for example 250ms (three steps, or what 64 tokens take)")
@@ -70,7 +74,7 @@ func (o *loadOptions) wish() (w plan.Wish, err error) {
 	if w.Pool, err = parsePool(o.pool); err != nil {
 		return w, fmt.Errorf("--pool: %w", err)
 	}
-	if w.Cache, err = parseCache(o.kv); err != nil {
+	if w.Cache, err = parseCache(cmp.Or(o.kv, usualCache)); err != nil {
 		return w, fmt.Errorf("--kv: %w", err)
 	}
 	return w, nil
@@ -129,7 +133,7 @@ func autoPool(asked, faster plan.Pool, active int) plan.Pool {
 
 func parsePool(text string) (plan.Pool, error) {
 	switch p := plan.Pool(text); {
-	case text == poolAuto:
+	case text == "" || text == poolAuto:
 		return "", nil
 	case p == plan.Split || p == plan.Unified:
 		return p, nil
