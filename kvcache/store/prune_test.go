@@ -47,7 +47,7 @@ func TestPruneTakesTheLongestUnused(t *testing.T) {
 		want   []string
 	}{
 		{450, []string{"mine", "new", "old", "older", "open"}}, // the lock has a few bytes too
-		{399, []string{"mine", "new", "old", "open"}}, // open is the longest unused, and stays
+		{399, []string{"mine", "new", "old", "open"}},          // open is the longest unused, and stays
 		{0, []string{"mine", "open"}},
 	} {
 		if err := Prune(dir, "mine", step.budget); err != nil {
