@@ -308,6 +308,14 @@ func TestSlowReadersKeepNobodyOut(t *testing.T) {
 		}()
 		<-begun
 	}
+	// On a fast machine a whole answer may fit into what waits for a reader.
+	stuck := false
+	for range 300 {
+		if stuck = l.Stats().Blocked == 2; stuck {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only to fail without hanging
 	defer cancel()
 	for range 3 {
@@ -315,7 +323,7 @@ func TestSlowReadersKeepNobodyOut(t *testing.T) {
 			t.Errorf("beside slow readers: %v", err)
 		}
 	}
-	if l.Stats().Parked == 0 {
+	if stuck && l.Stats().Parked == 0 {
 		t.Error("no slow reader gave its sequence away")
 	}
 	close(gate)
