@@ -212,17 +212,9 @@ for the prompt.`,
 		Example: "  dure serve --sequences 9 --context 8192 &\n  dure bench gap",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, end, e, err := opt.connect(cmd)
-			if err != nil {
-				return err
-			}
-			defer end()
-			defer e.Close()
-			r, err := swarm.Gap(ctx, e, shape)
-			if err != nil {
-				return cmp.Or(stopped(ctx), err)
-			}
-			return opt.print(cmd.OutOrStdout(), r, func(w io.Writer) { printGap(w, r) })
+			return measure(cmd, &opt, printGap, func(ctx context.Context, e *swarm.Endpoint) (*swarm.GapReport, error) {
+				return swarm.Gap(ctx, e, shape)
+			})
 		},
 	}
 	opt.register(cmd)
@@ -233,6 +225,22 @@ for the prompt.`,
 	f.IntVar(&shape.Before, "before", shape.Before, "deliveries of each stream before the prompt comes")
 	f.Uint64Var(&shape.Seed, "seed", shape.Seed, "which text")
 	return cmd
+}
+
+// measure connects, runs one measurement and prints what it gave.
+func measure[R any](cmd *cobra.Command, opt *endpointOptions, print func(io.Writer, R),
+	run func(context.Context, *swarm.Endpoint) (R, error)) error {
+	ctx, end, e, err := opt.connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer end()
+	defer e.Close()
+	r, err := run(ctx, e)
+	if err != nil {
+		return cmp.Or(stopped(ctx), err)
+	}
+	return opt.print(cmd.OutOrStdout(), r, func(w io.Writer) { print(w, r) })
 }
 
 func printGap(w io.Writer, r *swarm.GapReport) {
@@ -257,17 +265,9 @@ one listens at the same URL.`,
 		Example: "  dure serve --sequences 2 --context 8192 &\n  dure bench resume --others 4",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, end, e, err := opt.connect(cmd)
-			if err != nil {
-				return err
-			}
-			defer end()
-			defer e.Close()
-			r, err := swarm.Resume(ctx, e, shape, opt.restarter(restart, e))
-			if err != nil {
-				return cmp.Or(stopped(ctx), err)
-			}
-			return opt.print(cmd.OutOrStdout(), r, func(w io.Writer) { printResume(w, r) })
+			return measure(cmd, &opt, printResume, func(ctx context.Context, e *swarm.Endpoint) (*swarm.ResumeReport, error) {
+				return swarm.Resume(ctx, e, shape, opt.restarter(restart, e))
+			})
 		},
 	}
 	opt.register(cmd)

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"bytes"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -294,30 +293,9 @@ func (r *rig) same(what string, want, got []float32) {
 	if d := maxDiff(want, got); !r.flash && !(d <= 1e-3) {
 		r.t.Errorf("%s: logits differ by %g", what, d)
 	}
-	if kl := divergence(want, got); r.flash && !(kl <= r.noise) {
+	if kl := enginetest.Divergence(want, got); r.flash && !(kl <= r.noise) {
 		r.t.Errorf("%s: distributions differ by %g", what, kl)
 	}
-}
-
-// divergence is the Kullback-Leibler divergence of q from p, given as logits.
-func divergence(p, q []float32) float64 {
-	normal := func(x []float32) float64 {
-		var top, sum float64 = math.Inf(-1), 0
-		for _, v := range x {
-			top = max(top, float64(v))
-		}
-		for _, v := range x {
-			sum += math.Exp(float64(v) - top)
-		}
-		return top + math.Log(sum)
-	}
-	np, nq := normal(p), normal(q)
-	var d float64
-	for i := range p {
-		lp := float64(p[i]) - np
-		d += math.Exp(lp) * (lp - (float64(q[i]) - nq))
-	}
-	return d
 }
 
 // prompts are two of the subject's length that part after at tokens: prose for

@@ -136,16 +136,8 @@ func KVBytesPerToken(f engine.Facts) uint64 {
 // of a prompt.
 const MostMicroBatch = batchTokens
 
-// spare are the sequences of the context that are no request's.
-func (c Config) spare() int {
-	if c.Unified {
-		return 1
-	}
-	return 0
-}
-
 func (c Config) contextOptions() engine.ContextOptions {
-	sequences := c.Sequences + c.spare()
+	sequences := c.Sequences + prefix.Spares(c.Unified)
 	batch := max(batchTokens, c.MicroBatch, sequences)
 	return engine.ContextOptions{
 		Cells:          c.Context * c.Sequences,

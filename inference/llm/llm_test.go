@@ -387,7 +387,7 @@ func TestNeighboursDoNotChangeTheAnswer(t *testing.T) {
 			return true
 		}},
 		{enginetest.DemoModel(t), engine.FlashOn, func(t *testing.T, a, b []float32) bool {
-			if kl := divergence(a, b); kl > 2e-3 {
+			if kl := enginetest.Divergence(a, b); kl > 2e-3 {
 				t.Errorf("KL divergence %g", kl)
 			}
 			return top2Gap(a) > 0.5
@@ -467,26 +467,4 @@ func top2Gap(a []float32) float32 {
 		}
 	}
 	return a[best] - second
-}
-
-// divergence is KL(a || b) of the two softmax distributions.
-func divergence(a, b []float32) (kl float64) {
-	la, lb := logSoftmax(a), logSoftmax(b)
-	for i := range la {
-		kl += math.Exp(la[i]) * (la[i] - lb[i])
-	}
-	return kl
-}
-
-func logSoftmax(x []float32) []float64 {
-	top := float64(x[argmax(x)])
-	sum := 0.0
-	for _, v := range x {
-		sum += math.Exp(float64(v) - top)
-	}
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = float64(v) - top - math.Log(sum)
-	}
-	return out
 }

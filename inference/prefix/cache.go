@@ -76,7 +76,7 @@ func Open(ctx *engine.Context, batch *engine.Batch, opt Options, log *slog.Logge
 	o := ctx.Options()
 	c := &Cache{ctx: ctx, log: log, unified: o.Unified, spare: opt.Slots,
 		ram: map[kvcache.ObjectID]object{}, jobs: map[kvcache.ActionID]*fetching{}}
-	if want := opt.Slots + spares(o.Unified); o.Sequences < want {
+	if want := opt.Slots + Spares(o.Unified); o.Sequences < want {
 		return nil, fmt.Errorf("prefix cache of %d sequences in a context of %d: needs %d", opt.Slots, o.Sequences, want)
 	}
 	cfg, err := c.prove(batch, opt)
@@ -98,9 +98,7 @@ func Open(ctx *engine.Context, batch *engine.Batch, opt Options, log *slog.Logge
 }
 
 // Spares is how many sequences a context needs beyond those of requests.
-func Spares(unified bool) int { return spares(unified) }
-
-func spares(unified bool) int {
+func Spares(unified bool) int {
 	if unified {
 		return 1
 	}

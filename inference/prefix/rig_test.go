@@ -224,33 +224,12 @@ func (r *rig) compare(what string, tokens []int32, got []float32) {
 			d = max(d, math.Abs(float64(want[i]-got[i])))
 		}
 	} else {
-		d = divergence(want, got)
+		d = enginetest.Divergence(want, got)
 	}
 	r.worst = max(r.worst, d)
 	if limit := r.s.far + r.s.kl; !(d <= limit) {
 		r.t.Errorf("%s of %d tokens: differs by %g, at most %g", what, len(tokens), d, limit)
 	}
-}
-
-// divergence is the Kullback-Leibler divergence of q from p, given as logits.
-func divergence(p, q []float32) float64 {
-	normal := func(x []float32) float64 {
-		var top, sum float64 = math.Inf(-1), 0
-		for _, v := range x {
-			top = max(top, float64(v))
-		}
-		for _, v := range x {
-			sum += math.Exp(float64(v) - top)
-		}
-		return top + math.Log(sum)
-	}
-	np, nq := normal(p), normal(q)
-	var d float64
-	for i := range p {
-		lp := float64(p[i]) - np
-		d += math.Exp(lp) * (lp - (float64(q[i]) - nq))
-	}
-	return d
 }
 
 func written(t *testing.T, write func(io.Writer, synth.Config) error, cfg synth.Config) string {
