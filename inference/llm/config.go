@@ -46,7 +46,7 @@ type Config struct {
 	// 0 is 64 MiB.
 	ReentryBytes int
 	// Gap is how long running answers may stand still while a prompt is read; 0 is
-	// three steps, but at least what leastChunk takes.
+	// three steps, but at least what wideChunk takes.
 	Gap time.Duration
 	// CacheRAM is the memory, in bytes, for states of sequences that wait outside
 	// of the context; 0 is none.
@@ -73,10 +73,10 @@ const (
 	// A step's batch: a prompt chunk, or a row for each sequence. 512 is where
 	// prefill on CPUs stops getting faster.
 	batchTokens = 512
-	// leastChunk of a prompt is read even if running streams then stand still longer
-	// than they should: from 64 rows on the engine's flash attention on CPUs takes
-	// another path, and 63 take twice the time of 64.
-	leastChunk = 64
+	// From wideChunk rows on the engine's flash attention on CPUs takes another path,
+	// and 63 take twice the time of 64: so much of a prompt is read even if running
+	// streams then stand still longer than they should.
+	wideChunk = 64
 	// outboxItems may wait for a slow reader before its sequence pauses; each is
 	// the tokens of a beat, in most cases one.
 	outboxItems = 128

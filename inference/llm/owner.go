@@ -114,7 +114,7 @@ func (l *LLM) newOwner() (_ *owner, err error) {
 
 // limits of the scheduler for this configuration.
 func (l *LLM) limits(checkpoints bool) sched.Limits {
-	limits := sched.Limits{Slots: l.cfg.Sequences, Queue: l.cfg.Queue, Chunk: batchTokens, MinChunk: leastChunk, Checkpoints: checkpoints}
+	limits := sched.Limits{Slots: l.cfg.Sequences, Queue: l.cfg.Queue, Chunk: batchTokens, MinChunk: wideChunk, Wide: wideChunk, Checkpoints: checkpoints}
 	if l.cfg.Gap > 0 { // asked for: it comes before what is efficient
 		limits.Gap, limits.MinChunk = int64(l.cfg.Gap), 0
 	}

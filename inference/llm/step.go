@@ -28,7 +28,7 @@ func (o *owner) decode(rows []sched.Row) {
 		return
 	}
 	o.l.stats.decoded(len(rows), took)
-	o.sched.Observe(len(rows), 0, int64(took))
+	o.sched.Decoded(len(rows), int64(took))
 	for i, row := range rows {
 		r := o.alive[row.ID]
 		o.extend(r, 1)
@@ -55,9 +55,8 @@ func (o *owner) prefill(c sched.Chunk) {
 		return
 	}
 	o.l.stats.prefilled(c.N, took)
-	o.sched.Observe(0, c.N, int64(took))
 	o.cache.Read(c.N, took)
-	o.sched.Read(c.ID, c.N)
+	o.sched.Read(c.ID, c.N, int64(took))
 	o.extend(r, c.N)
 	if c.Stop {
 		if _, err := o.cache.Checkpoint(o.now(), r.lease); err != nil {

@@ -23,7 +23,7 @@ func crowd(b *testing.B, waiting, running int) *Scheduler {
 				b.Fatal(err)
 			}
 			if i%2 == 0 {
-				s.Read(ID(i+1), 1<<20)
+				s.Read(ID(i+1), 1<<20, 0)
 			}
 		}
 	}
@@ -37,8 +37,8 @@ func crowdRequest(i int) Request {
 
 func BenchmarkNext(b *testing.B) {
 	s := crowd(b, 1000, 64)
-	s.Observe(32, 0, 20e6)
-	s.Observe(0, 16, 16e6)
+	s.Decoded(32, 20e6)
+	s.cost.read(s.limits, 0, 16, 16e6)
 	for b.Loop() {
 		if s.Next(1).Empty() {
 			b.Fatal("nothing to do")
@@ -121,7 +121,7 @@ func BenchmarkTeamOfThousand(b *testing.B) {
 		for s.byID[1].reading() {
 			s.Candidate(1)
 			c := s.Next(1).Prefill
-			s.Read(c.ID, c.N)
+			s.Read(c.ID, c.N, 0)
 		}
 	}
 }

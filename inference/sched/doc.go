@@ -13,7 +13,7 @@
 //
 // Each round the owner asks: Expired (end those), Candidate until nobody is named
 // (place each, or tell Full), Preempt where it parks for urgent requests, Next,
-// then computes, and tells Read and Observe. WaitUntil bounds its sleep.
+// then computes, and tells Read and Decoded. WaitUntil bounds its sleep.
 //
 // # Who is placed next
 //
@@ -64,7 +64,7 @@
 // prompt: of the best class, leaders first, then the shortest rest. Bound: with m
 // prompts being read each gets a chunk at least every 5 x m chunks. The size of
 // the chunk keeps the time between two tokens of a stream below the target
-// (cost.go): chunk time <= gap - step, as measured, but never below MinChunk. With
+// (cost.go, line.go): chunk time <= gap - step, as measured, but never below MinChunk. With
 // no stream running it is Limits.Chunk.
 //
 // # Invariants (Check)

@@ -347,7 +347,7 @@ func (r *rig) compute() {
 	if rows != len(step.Decode) {
 		r.fatal("%d rows, %d can decode", len(step.Decode), rows)
 	}
-	r.s.Observe(rows, 0, Tick(r.c.n(20)))
+	r.s.Decoded(rows, Tick(r.c.n(20)))
 	r.read(step.Prefill, rows > 0)
 }
 
@@ -374,8 +374,7 @@ func (r *rig) read(c Chunk, busy bool) {
 	if least := l.MinChunk; !c.Last && !c.Stop && (c.N < least || !busy && c.N != l.Chunk) {
 		r.fatal("chunk %+v, busy %v, limits %+v", c, busy, l)
 	}
-	r.s.Observe(0, c.N, Tick(r.c.n(100)))
-	r.s.Read(c.ID, c.N)
+	r.s.Read(c.ID, c.N, Tick(r.c.n(100)))
 	m.read += c.N
 	r.rest(m)
 }

@@ -164,7 +164,7 @@ func TestAgentsAreForgotten(t *testing.T) {
 		if err := s.Admit(now, id, 0, 0, nil); err != nil {
 			t.Fatal(err)
 		}
-		s.Read(id, 100)
+		s.Read(id, 100, 0)
 		s.Remove(now, id)
 	}
 	if n := len(s.accounts.byAgent); n > 1000 {

@@ -51,6 +51,9 @@ type Limits struct {
 	// MinChunk is read at least, whatever Gap says: smaller ones are so
 	// inefficient that the prompt would never end. Default 16, at most Chunk.
 	MinChunk int
+	// Wide: chunks of so many tokens and more take another path of the engine than
+	// smaller ones, so that their costs are not to be mixed. 0 = all are alike.
+	Wide int
 	// Age: a request that has waited so long is raised by one class, and again
 	// each time it passes. Default 10 s.
 	Age Tick
@@ -78,8 +81,8 @@ func (l Limits) withDefaults() (Limits, error) {
 	switch {
 	case l.Slots < 1 || l.Chunk < 1:
 		return l, fmt.Errorf("scheduler limits %+v: Slots and Chunk must be at least 1", l)
-	case l.Queue < 0 || l.Gap < 0 || l.Age < 0 || l.Group < 0:
-		return l, fmt.Errorf("scheduler limits %+v: Queue, Gap, Age and Group must not be negative", l)
+	case l.Queue < 0 || l.Gap < 0 || l.Age < 0 || l.Group < 0 || l.Wide < 0:
+		return l, fmt.Errorf("scheduler limits %+v: Queue, Gap, Age, Group and Wide must not be negative", l)
 	case l.MinChunk < 1 || l.MinChunk > l.Chunk:
 		return l, fmt.Errorf("scheduler limits %+v: MinChunk must be between 1 and Chunk", l)
 	case !(l.GapSteps > 1) || math.IsInf(l.GapSteps, 0):

@@ -35,7 +35,7 @@ func (s Step) Empty() bool { return len(s.Decode) == 0 && s.Prefill.N == 0 }
 // (overdue+1) x prompts being read.
 const overdue = 4
 
-// Next says what to compute. It changes nothing that Read and Observe do not tell.
+// Next says what to compute. It changes nothing that Read and Decoded do not tell.
 func (s *Scheduler) Next(now Tick) Step {
 	s.tick(now)
 	s.rows, s.decoding = s.rows[:0], s.decoding[:0]
@@ -95,7 +95,7 @@ func (s *Scheduler) chunk(r *request) Chunk {
 	if found || i < len(r.stops) {
 		end = min(end, r.stops[i])
 	}
-	n := s.piece(end-r.read, s.chunkSize(len(s.rows)))
+	n := s.piece(end-r.read, s.chunkSize(len(s.rows), r.read))
 	end = r.read + n
 	return Chunk{
 		ID: r.id, Slot: r.slot, From: r.read, N: n,
@@ -121,14 +121,15 @@ func (s *Scheduler) piece(left, size int) int {
 	return left - least
 }
 
-// Read records that n more tokens of a running request's prompt are in the cache.
-// It does nothing for one that went meanwhile.
-func (s *Scheduler) Read(id ID, n int) {
+// Read records that n more tokens of a running request's prompt are in the cache,
+// and what that took. It does nothing for one that went meanwhile.
+func (s *Scheduler) Read(id ID, n int, took Tick) {
 	r := s.byID[id]
 	if r == nil || r.slot < 0 || n < 1 {
 		return
 	}
 	n = min(n, r.left())
+	s.cost.read(s.limits, r.read, n, took)
 	r.read += n
 	r.charge(n)
 	s.chunks++

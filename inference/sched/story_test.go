@@ -213,9 +213,11 @@ func (st *story) call(verb string, a *args) (got string, err error) {
 	case "room":
 		s.Room()
 	case "read":
-		s.Read(a.id(), a.number(a.word(2)))
-	case "observe":
-		s.Observe(a.int("rows"), a.int("tokens"), a.tick("took"))
+		s.Read(a.id(), a.number(a.word(2)), a.tick("took"))
+	case "decoded":
+		s.Decoded(a.number(a.word(1)), a.tick("took"))
+	case "cost":
+		s.cost.read(s.limits, a.int("from"), a.int("tokens"), a.tick("took"))
 	case "next":
 		return s.Next(now).String(), nil
 	case "expired":
@@ -235,8 +237,8 @@ func (st *story) call(verb string, a *args) (got string, err error) {
 func (st *story) run(n int) {
 	for range n {
 		step := st.s.Next(st.now)
-		st.s.Observe(len(step.Decode), 0, 0)
-		st.s.Read(step.Prefill.ID, step.Prefill.N)
+		st.s.Decoded(len(step.Decode), 0)
+		st.s.Read(step.Prefill.ID, step.Prefill.N, 0)
 	}
 }
 

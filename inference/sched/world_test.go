@@ -39,8 +39,9 @@ type world struct {
 	marks  []int     // where they can be shared, for recurrent models
 	last   ID
 
-	step, row    Tick // cost of a decode call, and of each row in it
-	call, token  Tick // of a chunk, and of each token in it
+	step, row    Tick    // cost of a decode call, and of each row in it
+	call, token  Tick    // of a chunk, and of each token in it
+	deep         float64 // more of a token with each position, in Ticks
 	noise        func(Tick) Tick
 	chunks       []Tick // what each chunk took beside running streams
 	read, placed int
@@ -231,7 +232,7 @@ func (w *world) decode(rows []Row) {
 	}
 	took := w.noise(w.step + w.row*Tick(len(rows)))
 	w.now += took
-	w.s.Observe(len(rows), 0, took)
+	w.s.Decoded(len(rows), took)
 	for _, row := range rows {
 		j := w.jobs[row.ID]
 		j.cells++
@@ -260,13 +261,12 @@ func (w *world) prefill(c Chunk, busy bool) {
 	if c.N == 0 || j == nil || j.slot != c.Slot {
 		return
 	}
-	took := w.noise(w.call + w.token*Tick(c.N))
+	took := w.noise(w.call + Tick(float64(c.N)*(float64(w.token)+w.deep*(float64(c.From)+float64(c.N)/2))))
 	w.now += took
-	w.s.Observe(0, c.N, took)
 	if busy {
 		w.chunks = append(w.chunks, took)
 	}
-	w.s.Read(c.ID, c.N)
+	w.s.Read(c.ID, c.N, took)
 	j.read += c.N
 	w.read += c.N
 	if c.Last {
