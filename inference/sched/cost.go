@@ -69,8 +69,7 @@ func (c *costs) step(rows int) *steps {
 }
 
 // chunkSize is how much of a prompt to read from a position on, beside so many
-// decode rows: as much as wide chunks can hold in the time, else as much as narrow
-// ones can.
+// decode rows.
 func (s *Scheduler) chunkSize(rows, from int) int {
 	least, most := s.limits.MinChunk, s.limits.Chunk
 	if rows == 0 {
@@ -80,15 +79,22 @@ func (s *Scheduler) chunkSize(rows, from int) int {
 	if step.n == 0 {
 		return least // nothing is known yet
 	}
-	time := s.chunkTime(step)
-	n := int(s.cost.wide.most(time, float64(from)))
-	if n < s.limits.Wide {
-		n = int(s.cost.narrow.most(time, float64(from)))
-		if s.cost.wide.n > 0 { // known to take longer
-			n = min(n, s.limits.Wide-1)
-		}
-	}
+	n := s.cost.size(s.limits.Wide, s.chunkTime(step), float64(from))
 	return max(least, min(n, most))
+}
+
+// size of a chunk that is read in a time: as much as wide ones hold, else as much as
+// narrow ones do. What is known of wide ones may be so little that no step further
+// is safe: the smallest is read nevertheless, or nothing would ever be learnt.
+func (c *costs) size(wide int, time, from float64) int {
+	if c.wide.n > 0 && c.wide.took(float64(wide), from) <= time {
+		return max(wide, int(c.wide.most(time, from)))
+	}
+	n := int(c.narrow.most(time, from))
+	if n >= wide && c.wide.n > 0 {
+		return wide
+	}
+	return n
 }
 
 // chunkTime is how long a chunk may take, in ns.

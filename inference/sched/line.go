@@ -22,32 +22,32 @@ type line struct {
 	// In ns, per token, and per token and position. All 0 as long as nothing is
 	// known.
 	fixed, each, deep float64
-	largest, deepest  float64 // of the latest: tokens, position of the middle
+	largest, hardest  float64 // of the latest: tokens, tokens x position
 }
 
 // alike are chunks whose sizes differ by less than this part; unlike ones that
 // differ by more. From alike ones the cost of the position is learnt, from unlike
 // ones that of a token.
-const alike, unlike = 0.25, 0.2
+const alike, unlike = 0.5, 0.2
 
 // apart is how far two chunks must lie from each other to tell what the position
 // costs, or where they stand far on, unlike of that.
-const apart = 256
+const apart = 128
 
 func (l *line) add(c chunk) {
 	l.latest[l.n%samples] = c
 	l.n++
 	known := l.latest[:min(l.n, samples)]
-	l.largest, l.deepest = 0, 0
+	l.largest, l.hardest = 0, 0
 	for _, c := range known {
-		l.largest, l.deepest = max(l.largest, c.tokens), max(l.deepest, c.at)
+		l.largest, l.hardest = max(l.largest, c.tokens), max(l.hardest, c.tokens*c.at)
 	}
 	l.fitDeep(known)
 	l.fitEach(known)
 	l.fitFixed(known)
 }
 
-// fitDeep: the median of what a token costs more with each position, between any
+// fitDeep: what a token costs more with each position, between careful of any
 // two chunks of like size (Theil and Sen); what was known before where there are
 // none. It leaves a token a cost of its own.
 func (l *line) fitDeep(known []chunk) {
@@ -65,7 +65,7 @@ func (l *line) fitDeep(known []chunk) {
 		}
 	}
 	if len(slopes) > 0 {
-		l.deep = quantile(slopes, 0.5)
+		l.deep = quantile(slopes, careful)
 	}
 	l.deep = min(max(l.deep, 0), most)
 }
@@ -113,16 +113,17 @@ func (l *line) took(tokens, from float64) float64 {
 }
 
 // most is how many tokens from a position on can be read in a time, 0 where nothing
-// is known. Growth bounds it, in size and in depth: further out the line is a guess.
+// is known. It is at most growth times the largest of the latest, and as many times
+// the attention of one: further out the line is a guess.
 func (l *line) most(time, from float64) float64 {
 	rest := time - l.fixed
 	if l.n == 0 || rest <= 0 {
 		return 0
 	}
-	if from > growth*l.deepest+apart {
-		return 0
-	}
-	b := l.each + l.deep*from // rest = n x (b + deep x n/2)
-	n := 2 * rest / (b + math.Sqrt(b*b+2*l.deep*rest))
-	return min(n, growth*l.largest)
+	n := middle(rest, l.each+l.deep*from, l.deep)
+	return min(n, growth*l.largest, middle(growth*l.hardest, from, 1))
 }
+
+// middle is the n of n x (b + a x n/2) = c, for a and b not negative, one of them
+// more than 0.
+func middle(c, b, a float64) float64 { return 2 * c / (b + math.Sqrt(b*b+2*a*c)) }

