@@ -31,14 +31,18 @@ type Stats struct {
 	Nodes, Sessions, Leases int
 	Sequences, Idle         int // slots that hold something, and those nobody runs in
 	Cells, Reserved         int // filled, and promised to leases
-	Used, Budget            [tiers]int64
+	// Unsaved are idle sequences that hold something of which there is no copy,
+	// Unwritten copies in RAM that are on their way to the disk or wait for it: what
+	// the end of the process would lose.
+	Unsaved, Unwritten int
+	Used, Budget       [tiers]int64
 	// Over is what a tier holds beyond its budget: objects that turned out larger
 	// than was reserved, drops that failed, and in Hot cells nobody had reserved.
 	Over    [tiers]int64
 	Objects [tiers]int
 }
 
-// Stats counts what there is, in O(objects + slots).
+// Stats counts what there is, in O(objects + slots x depth).
 func (t *Tree) Stats() Stats {
 	s := Stats{Counts: t.counts, Nodes: t.nodes, Sessions: len(t.sessions), Leases: len(t.leases),
 		Cells: t.cells, Reserved: t.reserved, Used: t.used, Budget: t.budget}
@@ -47,11 +51,17 @@ func (t *Tree) Stats() Stats {
 			s.Sequences++
 			if t.slots[i].idle() {
 				s.Idle++
+				if len(t.unsaved(t.slots[i].node)) > 0 {
+					s.Unsaved++
+				}
 			}
 		}
 	}
 	s.Used[Hot] = int64(t.cells)*t.cfg.KVBytes + int64(s.Sequences)*t.cfg.StateBytes
 	s.Budget[Hot] = int64(t.cfg.Cells)*t.cfg.KVBytes + int64(t.cfg.Slots)*t.cfg.StateBytes
+	if t.budget[Disk] > 0 {
+		s.Unwritten = len(t.unwritten) + t.writing
+	}
 	for _, o := range t.objects {
 		s.Objects[o.tier]++
 	}

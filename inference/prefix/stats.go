@@ -16,6 +16,11 @@ type Stats struct {
 	Cells    int `json:"cells"`
 	Promised int `json:"promised"`
 
+	// Unsaved idle sequences hold what no copy holds; Unwritten copies in RAM are not
+	// on disk yet. Both are what a crash would lose.
+	Unsaved   int `json:"unsaved"`
+	Unwritten int `json:"unwritten"`
+
 	RAM  Tier `json:"ram"`
 	Disk Tier `json:"disk"`
 
@@ -73,6 +78,7 @@ func (c *Cache) Stats() Stats {
 	miss := func(r kvcache.Reason) uint64 { return uint64(t.Misses[r]) }
 	s := Stats{
 		Alive: t.Sessions, Resident: t.Sequences, Active: t.Leases, Cells: t.Cells, Promised: t.Reserved,
+		Unsaved: t.Unsaved, Unwritten: t.Unwritten,
 		RAM: tier(kvcache.RAM), Disk: tier(kvcache.Disk),
 		Hits: Hits{None: hit(kvcache.Gone), Disk: hit(kvcache.Disk), RAM: hit(kvcache.RAM), Hot: hit(kvcache.Hot)},
 		Misses: Misses{New: miss(kvcache.ReasonNew), Evicted: miss(kvcache.ReasonEvicted),
