@@ -6,6 +6,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"dure/inference/fetch"
 )
 
 // wanted is a file that an entry is made of. SHA256 is empty and Bytes 0 where
@@ -58,6 +60,7 @@ func noteText(file, sha256 string) string { return sha256 + "  " + filepath.Base
 // verified when this was written; as long as size and time of change are the
 // same it is taken for the same.
 type place struct {
+	Format  int    `json:"format"` // noteFormat
 	Path    string `json:"path"`
 	Bytes   int64  `json:"bytes"`
 	Changed int64  `json:"changed_ns"` // time of change, nanoseconds since 1970
@@ -68,7 +71,7 @@ type place struct {
 func readWhere(file string, w wanted) (string, bool) {
 	data, err := os.ReadFile(file + whereSuffix)
 	var at place
-	if err != nil || json.Unmarshal(data, &at) != nil || at.SHA256 != w.sha256 {
+	if err != nil || fetch.CheckFormat(file+whereSuffix, data, noteFormat) != nil || json.Unmarshal(data, &at) != nil || at.SHA256 != w.sha256 {
 		return "", false
 	}
 	info, err := os.Stat(at.Path)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -14,6 +15,7 @@ import (
 // the first pull on, only these bytes are the model. It stays when the model is
 // removed.
 type pin struct {
+	Format   int       `json:"format"`
 	Repo     string    `json:"repo"`
 	Revision string    `json:"revision"` // as the entry has it
 	Commit   string    `json:"commit,omitempty"`
@@ -27,6 +29,11 @@ type pinFile struct {
 	SHA256 string `json:"sha256"`
 }
 
+// noteFormat is that of pins and of notes of places; it goes up when an earlier
+// dure must not act on one. Without the field, from before it, the rest is the
+// same.
+const noteFormat = 1
+
 // pinPath is where the pin of a model lies.
 func pinPath(home, name string) string { return filepath.Join(home, "pins", name+".json") }
 
@@ -35,7 +42,7 @@ func pinPath(home, name string) string { return filepath.Join(home, "pins", name
 func readPin(home string, e Entry) (pin, bool) {
 	h := e.Source.HuggingFace
 	data, err := os.ReadFile(pinPath(home, e.Name))
-	if h == nil || err != nil {
+	if h == nil || err != nil || fetch.CheckFormat(pinPath(home, e.Name), data, noteFormat) != nil {
 		return pin{}, false
 	}
 	var p pin
@@ -56,6 +63,7 @@ func readPin(home string, e Entry) (pin, bool) {
 
 // writePin publishes a pin.
 func writePin(home, name string, stage *fetch.Stage, p pin) error {
+	p.Format = noteFormat
 	data, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return err
@@ -65,6 +73,40 @@ func writePin(home, name string, stage *fetch.Stage, p pin) error {
 		return fetch.DiskFull(err, home, 0)
 	}
 	return stage.Publish(part, pinPath(home, name))
+}
+
+// checkNotes refuses to pull what a later dure made notes of. A pin that cannot be
+// read must not count as none: then whatever the hub has now would be trusted.
+// With repin that is what the user asks for.
+func checkNotes(home string, e Entry, repin bool) error {
+	data, err := os.ReadFile(pinPath(home, e.Name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if err := fetch.CheckFormat(pinPath(home, e.Name), data, noteFormat); err != nil {
+			return err
+		}
+		var p pin
+		if err := json.Unmarshal(data, &p); err != nil && !repin && e.Source.HuggingFace != nil && e.SHA256 == "" {
+			return fmt.Errorf("the pin %s cannot be read: %w; `dure pull --repin %s` takes what the hub has now", pinPath(home, e.Name), err, e.Name)
+		}
+	}
+	for _, w := range wants(home, e) {
+		note := filepath.Join(folder(home, e.Name), w.name+whereSuffix)
+		data, err := os.ReadFile(note)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = fetch.CheckFormat(note, data, noteFormat)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PinError says that a hub no longer has the file that was pinned here.

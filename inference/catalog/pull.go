@@ -45,7 +45,8 @@ type Options struct {
 // another program has is verified and used there. For a path it verifies what
 // the entry says of it. f names the home folder. What was fetched stays in
 // downloads until it is published: after a failure, or a kill, it need not be
-// fetched again. Errors are those of fetch, a *fetch.HashError for a file that is
+// fetched again. Notes of a later dure are left as they are, which ends the pull
+// with a *fetch.NewerError. Errors are those of fetch, a *fetch.HashError for a file that is
 // not the entry's, *PinError, *BudgetError, *HeaderError, ErrRemote.
 func Pull(ctx context.Context, f *fetch.Fetcher, e Entry, o Options) (string, error) {
 	file, err := pull(ctx, f, e, o)
@@ -76,6 +77,9 @@ func pull(ctx context.Context, f *fetch.Fetcher, e Entry, o Options) (string, er
 	defer unlock()
 	if file, ok := Local(f.Home, e); ok && !o.Repin { // another process may have pulled it meanwhile
 		return file, nil
+	}
+	if err := checkNotes(f.Home, e, o.Repin); err != nil {
+		return "", err
 	}
 	stage, err := f.Stage(name)
 	if err != nil {

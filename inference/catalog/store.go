@@ -258,7 +258,7 @@ func (p *puller) placeOf(ctx context.Context, found []Found, i int, w wanted, sh
 			return place{}, false, context.Cause(ctx)
 		}
 		if err == nil {
-			return place{Path: f.Path, Bytes: info.Size(), Changed: info.ModTime().UnixNano(), SHA256: w.sha256}, true, nil
+			return place{Format: noteFormat, Path: f.Path, Bytes: info.Size(), Changed: info.ModTime().UnixNano(), SHA256: w.sha256}, true, nil
 		}
 		if p.f.Log != nil {
 			p.f.Log.Warn("a file of another program is not the entry's", "model", p.e.Name, "path", f.Path, "error", err)

@@ -17,8 +17,8 @@ const maxRestarts = 3
 // said of it. What a killed process, or a machine that lost power, had fetched is
 // not fetched again. Progress has the step "download" and begins with what is
 // there. Errors: *WebError, *SizeError, *HashError (what was fetched is then
-// removed, since nobody knows which bytes are wrong), *DiskFullError, or ctx's
-// cause; after all but a *HashError what was fetched stays.
+// removed, since nobody knows which bytes are wrong), *NewerError, *DiskFullError,
+// or ctx's cause; after all but a *HashError what was fetched stays.
 func (f *Fetcher) Download(ctx context.Context, l Link, r Remote) (string, error) {
 	path, err := f.download(ctx, l, r)
 	if err != nil {
@@ -117,6 +117,9 @@ func (f *Fetcher) begin(l Link, r Remote, hash Hash, path string) (*transfer, er
 		return nil, err
 	}
 	state := path + stateSuffix
+	if err := mayReplacePart(state); err != nil {
+		return nil, err
+	}
 	old, there := readPart(state, path+partSuffix)
 	p := newPart(r, hash, f.Web.segment())
 	switch {
@@ -127,6 +130,10 @@ func (f *Fetcher) begin(l Link, r Remote, hash Hash, path string) (*transfer, er
 		f.log().Warn("beginning again: the server cannot send a part of a file", "path", l.File, "bytes", old.done())
 	case there:
 		f.log().Warn("beginning again: the file on the server is not the one that was begun", "path", l.File, "bytes", old.done())
+	default:
+		if _, err := os.Lstat(state); err == nil {
+			f.log().Warn("beginning again: what was noted of the part cannot be used", "path", state)
+		}
 	}
 	// The old state goes before bytes of another file come.
 	if err := os.Remove(state); err != nil && !errors.Is(err, fs.ErrNotExist) {

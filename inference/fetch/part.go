@@ -18,10 +18,15 @@ const (
 	stateSuffix = ".part.json"
 )
 
+// partFormat goes up when an earlier dure must not go on with a part. Without the
+// field, from before it, the rest is the same.
+const partFormat = 1
+
 // part is what is on the disk of an unfinished file, cut into segments of equal
 // size (the last may be shorter). It is written as JSON after the bytes that it
 // speaks of were flushed, so it never promises more than is there.
 type part struct {
+	Format  int    `json:"format"`
 	Bytes   int64  `json:"bytes"`
 	Hash    string `json:"hash"`
 	ETag    string `json:"etag,omitempty"`
@@ -34,7 +39,7 @@ func newPart(r Remote, h Hash, segment int64) part {
 	if !r.Ranges {
 		segment = r.Bytes
 	}
-	return part{Bytes: r.Bytes, Hash: h.String(), ETag: r.ETag, Segment: segment, Done: make([]int64, (r.Bytes+segment-1)/segment)}
+	return part{Format: partFormat, Bytes: r.Bytes, Hash: h.String(), ETag: r.ETag, Segment: segment, Done: make([]int64, (r.Bytes+segment-1)/segment)}
 }
 
 // span is where segment i lies, to not included.
@@ -79,11 +84,24 @@ func (p *part) sound() bool {
 func readPart(state, file string) (part, bool) {
 	var p part
 	data, err := os.ReadFile(state)
-	if err != nil || json.Unmarshal(data, &p) != nil || !p.sound() {
+	if err != nil || CheckFormat(state, data, partFormat) != nil || json.Unmarshal(data, &p) != nil || !p.sound() {
 		return part{}, false
 	}
+	p.Format = partFormat // the next write upgrades it
 	info, err := os.Stat(file)
 	return p, err == nil && info.Mode().IsRegular() && info.Size() == p.Bytes
+}
+
+// mayReplacePart refuses to begin a file of which a later dure has a part.
+func mayReplacePart(state string) error {
+	data, err := os.ReadFile(state)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return CheckFormat(state, data, partFormat)
 }
 
 // write replaces the state file.

@@ -96,6 +96,9 @@ func build(ctx context.Context, o BuildOptions) (Set, error) {
 	if err == nil {
 		return s, nil
 	}
+	if err := mayReplace(err); err != nil {
+		return Set{}, err
+	}
 	if !errors.Is(err, ErrNotInstalled) && o.Log != nil {
 		o.Log.Warn("building the engine libraries again", "backend", string(o.Backend), "error", err)
 	}

@@ -52,6 +52,9 @@ func install(ctx context.Context, o Options, parts []part) (Set, error) {
 	if err == nil {
 		return s, nil
 	}
+	if err := mayReplace(err); err != nil {
+		return Set{}, err
+	}
 	if !errors.Is(err, ErrNotInstalled) && o.Log != nil {
 		o.Log.Warn("installing the engine libraries again", "variant", string(o.Variant), "error", err)
 	}

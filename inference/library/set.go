@@ -16,6 +16,8 @@ import (
 
 // Manifest is written last into a set's folder and describes what belongs to it.
 type Manifest struct {
+	// Format is manifestFormat; 0 where it was written before there was one.
+	Format  int     `json:"format"`
 	Variant Variant `json:"variant"`
 	// Llama is the version of llama.cpp.
 	Llama string `json:"llama_version"`
@@ -56,6 +58,10 @@ type Set struct {
 	// Root is the set's folder; for a Custom set the user's.
 	Root string
 }
+
+// manifestFormat goes up when an earlier dure must not judge a set by its
+// manifest. Without the field, from before it, the rest is the same.
+const manifestFormat = 1
 
 const (
 	manifestFile = "manifest.json"
@@ -142,6 +148,9 @@ func readSet(root string) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
+	if err := fetch.CheckFormat(filepath.Join(root, manifestFile), data, manifestFormat); err != nil {
+		return Set{}, err
+	}
 	s := Set{Root: root}
 	if err := json.Unmarshal(data, &s.Manifest); err != nil {
 		return Set{}, fmt.Errorf("%s: %w", manifestFile, err)
@@ -218,8 +227,18 @@ func (s Set) Verify(ctx context.Context) error {
 	return nil
 }
 
+// mayReplace refuses to make a set anew where a later dure made it.
+func mayReplace(err error) error {
+	var newer *fetch.NewerError
+	if errors.As(err, &newer) {
+		return err
+	}
+	return nil
+}
+
 // writeManifest makes the folder a set.
 func writeManifest(root string, m Manifest) error {
+	m.Format = manifestFormat
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err

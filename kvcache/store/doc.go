@@ -47,9 +47,10 @@
 //
 // # What is refused
 //
-// Files of another identity, of a later version, cut short, or with a bit that
-// changed are moved to refused/ and counted by reason; the folder is bounded and
-// the oldest go. Files whose ground is missing are of no use to anybody and are
+// Files of another identity, cut short, or with a bit that changed are moved to
+// refused/ and counted by reason; the folder is bounded and the oldest go. Files
+// of a later version are counted and stay as they are, for the program that wrote
+// them: neither read, nor written over, nor removed. Files whose ground is missing are of no use to anybody and are
 // removed, and counted. Open looks at headers only. What is in the blocks is
 // verified whenever it is read: a bad file is set aside then, and the completion
 // says ErrBad. It costs a re-read of the tokens, never a wrong answer.
@@ -65,7 +66,7 @@
 // # Invariants
 //
 //   - Files, and what is being written, never take more than Config.Budget;
-//     refused/ never more than its own.
+//     refused/ never more than its own. Files of a later version are beside both.
 //   - Nothing is half there: a Write that fails leaves no file.
 //   - No input makes the reader panic or allocate more than a fixed multiple of
 //     the file's size.

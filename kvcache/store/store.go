@@ -170,17 +170,26 @@ func (s *Store) adopt(all []*candidate) ([]kvcache.Stored, error) {
 	return found, nil
 }
 
-// sift sets aside the candidates that have an error.
+// sift sets aside the candidates that have an error. Those of a later version stay
+// where they are: the program that wrote them finds them again.
 func (s *Store) sift(all []*candidate) ([]*candidate, error) {
 	out := all[:0]
+	var newer []*candidate
 	for _, c := range all {
-		if c.err == nil {
+		switch {
+		case c.err == nil:
 			out = append(out, c)
-			continue
+		case errors.Is(c.err, ErrNewer):
+			newer = append(newer, c)
+		default:
+			if err := s.refuse(c.name, c.err); err != nil {
+				return nil, err
+			}
 		}
-		if err := s.refuse(c.name, c.err); err != nil {
-			return nil, err
-		}
+	}
+	if len(newer) > 0 {
+		s.counts.Refused[Newer] += len(newer)
+		s.cfg.Log.Warn("stored states of a later version are left alone, beside the budget", "path", s.cfg.Dir, "files", len(newer), "error", newer[0].err)
 	}
 	return out, nil
 }

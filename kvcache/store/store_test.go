@@ -281,8 +281,11 @@ func TestWhatIsRefused(t *testing.T) {
 	if st := s.Stats(); st.Refused != want || st.Unfinished != 1 || len(found) != 3 {
 		t.Fatalf("refused %v, want %v; %d unfinished, %d found", st.Refused, want, st.Unfinished, len(found))
 	}
-	if n := len(files(t, filepath.Join(dir, "refused"), "")); n != 6 {
+	if n := len(files(t, filepath.Join(dir, "refused"), "")); n != 5 {
 		t.Errorf("%d files set aside", n)
+	}
+	if b, err := os.ReadFile(list[3]); err != nil || b[len(magic)] != 99 {
+		t.Errorf("the file of a later version was touched: %v", err)
 	}
 	bad := 0
 	for id := kvcache.ObjectID(1); id <= 3; id++ {
@@ -299,7 +302,7 @@ func TestWhatIsRefused(t *testing.T) {
 			t.Errorf("object %d has other bytes", id)
 		}
 	}
-	if st := s.Stats(); bad != 1 || st.Refused[Damaged] != 3 || st.Objects != 2 || st.Used != sizes(t, files(t, dir, fileSuffix)) {
+	if st := s.Stats(); bad != 1 || st.Refused[Damaged] != 3 || st.Objects != 2 || st.Used != sizes(t, files(t, dir, fileSuffix))-sizes(t, list[3:4]) {
 		t.Errorf("%d bad, %+v", bad, st)
 	}
 }
