@@ -74,3 +74,7 @@ check: ## formatting and vet
 
 clean: ## remove what was built here (DURE_HOME stays)
 	rm -rf bin
+
+.PHONY: dist
+dist: ## release archives for linux/amd64 and arm64 in dist/ (VERSION=, SOURCE_DATE_EPOCH=)
+	.ci/dist dist

@@ -86,6 +86,7 @@ var pure = map[string][]string{
 	"dure/inference":        {"dure/"},
 	"dure/kvcache":          {"dure/", "os", "net", "io", "time", "context", "sync"},
 	"dure/inference/sched":  {"dure/", "os", "net", "time", "context", "sync"},
+	"dure/inference/spec":   {"dure/inference/engine", "dure/inference/llm", "os", "net", "sync"},
 	"dure/inference/chat":   {"dure/inference/engine", "dure/inference/llm", "os", "net", "sync"},
 	"dure/inference/plan":   {"dure/inference/", "os", "net", "time", "context", "sync"},
 	"dure/inference/sample": {"dure/inference/engine", "os", "net", "time", "sync"},

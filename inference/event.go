@@ -35,6 +35,10 @@ type Usage struct {
 	RestoreMS    float64 `json:"restore_ms"`
 	PrefillMS    float64 `json:"prefill_ms"`
 	DecodeMS     float64 `json:"decode_ms"`
+	// DraftedTokens were guesses of coming tokens that the model checked;
+	// AcceptedTokens of the completion are those that were right.
+	DraftedTokens  int `json:"drafted_tokens,omitempty"`
+	AcceptedTokens int `json:"accepted_tokens,omitempty"`
 	// Prefix tells about CachedTokens; nil where nothing is known.
 	Prefix *PrefixUsage `json:"prefix,omitempty"`
 }

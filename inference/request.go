@@ -1,5 +1,7 @@
 package inference
 
+import "time"
+
 // Roles of a chat message, as the chat templates of the models know them.
 const (
 	RoleSystem    = "system"
@@ -48,6 +50,9 @@ type Caller struct {
 	// prompt: of all of it) until the model is unloaded, or later pins need its
 	// room: all of them together take half of the memory for states at most.
 	PinPrefix bool `json:"pin_prefix,omitempty"`
+	// KeepAlive is how long the model stays loaded after this request if no other
+	// comes, for whoever loads models; 0 = the model's own time, negative = for ever.
+	KeepAlive time.Duration `json:"keep_alive,omitempty"`
 }
 
 // Priority of a request. Waiting raises it by and by.

@@ -34,6 +34,7 @@ func (r poolRow) faster() plan.Pool {
 	return plan.Split
 }
 
+// poolFile has the number of its form, as measured-1.json does.
 func poolFile(home string) string { return filepath.Join(home, "pools-1.json") }
 
 // measuredPools are the rows of this machine; a file that cannot be read is as
@@ -63,16 +64,20 @@ func measuredPool(home, engine string, m plan.Model) plan.Pool {
 	return ""
 }
 
-// rememberPool replaces the row of a model.
+// rememberPool replaces the row of a model. A file that cannot be read is set
+// aside first, and the error says so though the row is kept.
 func rememberPool(home string, row poolRow) error {
-	rows, _ := measuredPools(home)
+	rows, err := measuredPools(home)
+	if err != nil {
+		err = setAside(poolFile(home), err)
+	}
 	kept := []poolRow{row}
 	for _, r := range rows {
 		if r.Engine != row.Engine || r.Model != row.Model {
 			kept = append(kept, r)
 		}
 	}
-	return writeJSON(poolFile(home), kept)
+	return errors.Join(err, writeJSON(poolFile(home), kept))
 }
 
 type poolBench struct {

@@ -18,6 +18,7 @@ import (
 	"dure/inference/fetch"
 	"dure/inference/llm"
 	"dure/inference/pool"
+	"dure/inference/pool/arbiter"
 	"dure/inference/runner"
 )
 
@@ -30,6 +31,7 @@ type hostOptions struct {
 	flash            string
 	load             loadOptions
 	cache            cacheOptions
+	pool             poolOptions
 	logLevel         string
 }
 
@@ -42,7 +44,9 @@ type host struct {
 	engine  startedEngine
 	report  device.Report
 	pool    *pool.Pool
-	show    *progress // of loads
+	// turns on the devices are handed out by it; nil where nobody asked for slices.
+	turns *arbiter.Arbiter
+	show  *progress // of loads
 	// cards is the one reader of the devices: starting a driver's library is slow.
 	cards *device.Reader
 	// opening is the model whose failure to load is told by the command itself.
@@ -77,7 +81,16 @@ func newHost(ctx context.Context, opt hostOptions, stderr io.Writer, extra ...ca
 	if h.measured, err = openMeasured(home, h.engine.key()); err != nil {
 		h.log.Warn("plan", "error", err)
 	}
-	h.pool = pool.New(h.catalog.Names(), h.start, slog.New(toldElsewhere{h.log.Handler(), &h.opening}))
+	specs, err := h.poolSpecs()
+	if err != nil {
+		return nil, err
+	}
+	if opt.pool.slice > 0 {
+		if h.turns, err = arbiter.New(arbiter.Rules{Slice: opt.pool.slice}, h.log); err != nil {
+			return nil, err
+		}
+	}
+	h.pool = pool.New(opt.pool.rules(), specs, h.start, slog.New(toldElsewhere{h.log.Handler(), &h.opening}))
 	return h, nil
 }
 
@@ -85,7 +98,7 @@ func newHost(ctx context.Context, opt hostOptions, stderr io.Writer, extra ...ca
 // one: the pool then does not log it too.
 func (h *host) open(ctx context.Context, name string) (inference.Model, func(), error) {
 	h.opening.Store(&name)
-	m, release, err := h.pool.Open(ctx, name)
+	m, release, err := h.pool.Open(ctx, name, 0)
 	if err == nil { // the pool logs after it has answered
 		h.opening.Store(nil)
 	}
@@ -128,19 +141,25 @@ func withEntries(entries, extra []catalog.Entry) []catalog.Entry {
 }
 
 // start loads a model in a runner: what pool.Start wants.
-func (h *host) start(ctx context.Context, name string) (pool.Runner, error) {
+func (h *host) start(ctx context.Context, name string, shrink int) (pool.Runner, int64, error) {
 	entry, _ := h.catalog.Find(name)
 	path, ok := catalog.Local(h.home, entry)
 	if !ok {
-		return nil, loadError("model %s is not on this machine; %s", name, entry.HowToGet())
+		return nil, 0, loadError("model %s is not on this machine; %s", name, entry.HowToGet())
 	}
-	p, err := h.place(ctx, entry, path)
+	p, err := h.place(ctx, entry, path, shrink)
 	if err != nil {
-		return nil, err
+		return nil, 0, noRoom(err)
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
+	}
+	var line *os.File
+	if h.turns != nil {
+		if line, err = h.turns.Join(name, p.devices()); err != nil {
+			return nil, 0, err
+		}
 	}
 	before := h.lookAtCards(ctx, p)
 	c, err := runner.Start(ctx, runner.Options{
@@ -148,6 +167,7 @@ func (h *host) start(ctx context.Context, name string) (pool.Runner, error) {
 		Progress: func(done float32) {
 			h.show.show(fetch.Progress{Step: "load", Name: name, Done: int64(float64(done) * float64(p.bytes)), Total: p.bytes})
 		},
+		Turns: line,
 		Config: runner.Config{
 			EngineDir: h.engine.Set.Lib(), ModelPath: path, GPULayers: p.layers, MemoryBytes: p.memory,
 			LogLevel: h.opt.logLevel, LLM: p.llm,
@@ -155,11 +175,11 @@ func (h *host) start(ctx context.Context, name string) (pool.Runner, error) {
 	})
 	h.show.end()
 	if err != nil {
-		return nil, err // not c: a nil *Client in the interface would not be nil
+		return nil, 0, noRoom(err) // not c: a nil *Client in the interface would not be nil
 	}
 	p.pid, p.before = c.PID(), before
 	h.loaded(ctx, name, p, c)
-	return c, nil
+	return c, p.takes(), nil
 }
 
 // loaded keeps what a load derived, and compares the plan with what the engine
@@ -200,6 +220,7 @@ func (h *host) llmConfig(e catalog.Entry) llm.Config {
 	cfg := llm.Config{
 		Name: e.Name, Context: e.Defaults.Context, Sequences: e.Defaults.Sequences, Queue: h.opt.queue,
 		Threads: h.threads(), Poll: defaultPoll, FlashAttention: engine.FlashAttention(h.opt.flash), Gap: h.opt.load.gap,
+		Speculation: llm.Speculation(h.opt.load.spec.mode), GuessDepth: h.opt.load.spec.depth,
 	}
 	if h.opt.context > 0 {
 		cfg.Context = int(h.opt.context)
@@ -238,6 +259,9 @@ func (h *host) localEntries() []catalog.Entry {
 
 func (h *host) close() {
 	h.pool.Close()
+	if h.turns != nil {
+		h.turns.Close()
+	}
 	if err := h.cards.Close(); err != nil {
 		h.log.Warn("devices", "error", err)
 	}

@@ -34,6 +34,7 @@ type loadOptions struct {
 	shortWindow bool
 	microBatch  int // 0 is the usual
 	gap         time.Duration
+	spec        specOptions
 }
 
 // usualCache are the types of keys and values that nobody asked for.
@@ -42,7 +43,7 @@ const usualCache = "f16"
 // shaping are the flags that make one load differ from another: whoever gives one
 // wants a load of their own.
 var shaping = []string{"engine", "context", "sequences", "queue", "threads", "flash-attention",
-	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "gap", "cache-ram", "cache-disk"}
+	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "gap", "spec", "spec-depth", "cache-ram", "cache-disk"}
 
 // register declares the flags.
 func (o *loadOptions) register(cmd *cobra.Command) {
@@ -54,6 +55,7 @@ func (o *loadOptions) register(cmd *cobra.Command) {
 	f.BoolVar(&o.yarn, "yarn", false, yarnHelp)
 	f.BoolVar(&o.shortWindow, "short-window", false, windowHelp)
 	f.DurationVar(&o.gap, "gap", 0, "how long running answers may stand still while a prompt is read, for example 250ms (three steps, or what 64 tokens take)")
+	o.spec.register(cmd)
 	f.IntVar(&o.microBatch, "micro-batch", 0, fmt.Sprintf("tokens of a prompt computed at once, %d at most (%d)", llm.MostMicroBatch, llm.MostMicroBatch))
 }
 
@@ -66,6 +68,9 @@ func (o *loadOptions) wish() (w plan.Wish, err error) {
 		return w, fmt.Errorf("--gap %v: must not be negative", o.gap)
 	case o.microBatch < 0 || o.microBatch > llm.MostMicroBatch:
 		return w, fmt.Errorf("--micro-batch %d: must be 1 to %d, or 0 for the usual", o.microBatch, llm.MostMicroBatch)
+	}
+	if err := o.spec.validate(); err != nil {
+		return w, err
 	}
 	w = plan.Wish{Layers: o.layers, MicroBatch: o.microBatch, ShortWindow: o.shortWindow, LongContext: o.yarn}
 	if w.Reserve, err = parseReserve(o.reserve); err != nil {
@@ -104,7 +109,7 @@ func (o *loadOptions) unplanned(cfg *llm.Config, p *placement) error {
 func shape(cfg *llm.Config, m plan.Model, p *plan.Plan) {
 	cfg.Context, cfg.Sequences, cfg.Planned = p.Context, p.Active, true
 	cfg.KeyType, cfg.ValueType = typeName(p.Cache.Keys), typeName(p.Cache.Values)
-	cfg.Unified, cfg.ShortWindow, cfg.MicroBatch = p.Pool == plan.Unified, p.ShortWindow, p.MicroBatch
+	cfg.Unified, cfg.ShortWindow, cfg.MicroBatch, cfg.Outputs = p.Pool == plan.Unified, p.ShortWindow, p.MicroBatch, p.Outputs
 	if p.YarnFactor > 1 {
 		cfg.Yarn = engine.Yarn{Factor: p.YarnFactor, Original: m.Geometry.TrainContext}
 	}

@@ -51,8 +51,8 @@ func newRoot() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true, Version: buildVersion(),
 	}
 	root.AddCommand(
-		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(), showCommand(), planCommand(), rmCommand(), verifyCommand(),
-		doctorCommand(), engineCommand(), benchCommand(), versionCommand(), runnerCommand(),
+		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(), loadCommand(), unloadCommand(), showCommand(), planCommand(), rmCommand(), verifyCommand(),
+		doctorCommand(), engineCommand(), benchCommand(), versionCommand(), serviceCommand(), runnerCommand(),
 	)
 	return root
 }

@@ -15,8 +15,8 @@ import (
 
 // measured remembers what scratch space the engine took for a model and a
 // shape on this machine, and the driver beside it, so that the next plan uses
-// figures instead of formulas. It is a cache: a file that cannot be read is as
-// good as none.
+// figures instead of formulas. It is a cache: a file that cannot be read is set
+// aside.
 type measured struct {
 	file   string
 	engine string // variant, version and cards: others take other sizes
@@ -35,20 +35,41 @@ type measuredRow struct {
 const mostMeasured = 500
 
 func openMeasured(home, engine string) (*measured, error) {
-	// The number goes up when what a row says changes.
+	// The number goes up when what a row says changes: each form has a file of
+	// its own, and what a later dure measured is not touched.
 	m := &measured{file: filepath.Join(home, "measured-1.json"), engine: engine}
+	before := filepath.Join(home, "measured.json") // from before there were numbers
+	if _, err := os.Stat(before); err == nil {
+		if err := setAside(before, errors.New("it is of an earlier form")); err != nil {
+			return m, errors.Join(err, m.read())
+		}
+	}
+	return m, m.read()
+}
+
+func (m *measured) read() error {
 	data, err := os.ReadFile(m.file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return m, nil
-	case err == nil:
-		err = json.Unmarshal(data, &m.rows)
+		return nil
+	case err != nil:
+		return fmt.Errorf("measured sizes are not used: %w", err)
 	}
-	if err != nil {
+	if err := json.Unmarshal(data, &m.rows); err != nil {
 		m.rows = nil
-		return m, fmt.Errorf("measured sizes in %s are not used: %w", m.file, err)
+		return setAside(m.file, err)
 	}
-	return m, nil
+	return nil
+}
+
+// setAside moves a file away that cannot be used, so that the next write does not
+// take it; the error says so in any case.
+func setAside(file string, why error) error {
+	aside := file + ".unused"
+	if err := os.Rename(file, aside); err != nil {
+		return fmt.Errorf("measured figures in %s are not used: %w; and it cannot be set aside: %w", file, why, err)
+	}
+	return fmt.Errorf("measured figures are not used: %w; the file is now %s and can be deleted", why, aside)
 }
 
 // modelKey tells models of one shape from all others.

@@ -27,6 +27,7 @@ var (
 	descRequests  = modelDesc("requests", "Requests by what they are doing now.", "state")
 	descSteps     = modelDesc("steps_total", "Calls into the engine.")
 	descTokens    = modelDesc("engine_tokens_total", "Tokens computed.", "phase")
+	descDrafts    = modelDesc("drafted_tokens_total", "Guesses of coming tokens that were checked, by what became of them; accepted ones are in the tokens of decode.", "result")
 	descSeconds   = modelDesc("engine_seconds_total", "Time inside the engine.", "phase")
 	descOverhead  = modelDesc("overhead_seconds_total", "Time of the model's owner between engine calls while there was work.")
 	descEngineCPU = modelDesc("engine_cpu_seconds_total", "CPU time of the model's owner inside the engine; the engine's own threads not counted.")
@@ -53,7 +54,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (modelCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descInfo, descRequests, descSteps, descTokens, descSeconds, descOverhead, descEngineCPU, descThreads,
+	for _, d := range []*prometheus.Desc{descInfo, descRequests, descSteps, descTokens, descDrafts, descSeconds, descOverhead, descEngineCPU, descThreads,
 		descRejected, descCancelled, descCancelLag, descStalls, descMemory, descParked, descUp,
 		descSessions, descCells, descCacheBytes, descCacheBudget, descCacheCount, descHits, descMisses, descPrefix, descBroken, descLosses} {
 		ch <- d
@@ -98,6 +99,8 @@ func collectStats(ch chan<- prometheus.Metric, name string, s llm.Stats) {
 	send(prometheus.CounterValue, descSteps, float64(s.Steps))
 	send(prometheus.CounterValue, descTokens, float64(s.PromptTokens), "prefill")
 	send(prometheus.CounterValue, descTokens, float64(s.DecodedTokens), "decode")
+	send(prometheus.CounterValue, descDrafts, float64(s.AcceptedTokens), "accepted")
+	send(prometheus.CounterValue, descDrafts, float64(s.DraftedTokens-s.AcceptedTokens), "refused")
 	send(prometheus.CounterValue, descSeconds, s.PrefillSeconds, "prefill")
 	send(prometheus.CounterValue, descSeconds, s.DecodeSeconds, "decode")
 	send(prometheus.CounterValue, descOverhead, s.OverheadSeconds)

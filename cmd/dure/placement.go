@@ -20,6 +20,7 @@ type placement struct {
 	llm    llm.Config
 	bytes  int64 // of the model's files
 	pid    int   // of the process that has it; 0 before
+	shrink int   // how often it was made smaller to fit
 	// plan and model are empty for an architecture whose memory cannot be told.
 	plan  *plan.Plan
 	model plan.Model
@@ -39,7 +40,9 @@ const (
 
 // place plans the load of a model's file. What was asked for is kept or refused;
 // what was not is chosen, and made smaller where it does not fit.
-func (h *host) place(ctx context.Context, e catalog.Entry, path string) (placement, error) {
+//
+// Shrink is how often it is to be made smaller than usual, because it did not fit.
+func (h *host) place(ctx context.Context, e catalog.Entry, path string, shrink int) (placement, error) {
 	p := placement{llm: h.llmConfig(e)}
 	m, err := gguf.Open(path)
 	if err != nil {
@@ -61,10 +64,15 @@ func (h *host) place(ctx context.Context, e catalog.Entry, path string) (placeme
 	case err != nil:
 		return p, loadError("model %s: %v", e.Name, err)
 	}
-	made, err := h.plan(ctx, model, p.llm)
-	if err != nil {
+	made, err := h.plan(ctx, model, p.llm, shrink)
+	var refused *plan.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return p, &refusedLoad{loadError("model %s: %v", e.Name, err), refused}
+	case err != nil:
 		return p, loadError("model %s: %v", e.Name, err)
 	}
+	p.shrink = shrink
 	p.plan, p.model = &made, model
 	if p.layers = made.Layers; made.Layers == made.All {
 		p.layers = -1
@@ -74,8 +82,8 @@ func (h *host) place(ctx context.Context, e catalog.Entry, path string) (placeme
 }
 
 // plan asks for what the configuration asks for, and otherwise for the usual.
-func (h *host) plan(ctx context.Context, m plan.Model, cfg llm.Config) (plan.Plan, error) {
-	devices, err := h.engine.planDevices(ctx)
+func (h *host) plan(ctx context.Context, m plan.Model, cfg llm.Config, shrink int) (plan.Plan, error) {
+	devices, err := h.engine.planDevices(ctx, h.residentWeights())
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -85,20 +93,80 @@ func (h *host) plan(ctx context.Context, m plan.Model, cfg llm.Config) (plan.Pla
 	}
 	w.Context, w.Agents, w.Active, w.NoFlash = cfg.Context, cfg.Sequences, cfg.Sequences, h.opt.flash == "off"
 	if w.Agents == 0 {
-		w.Agents = usualAgents
+		w.Agents = max(1, usualAgents>>max(0, shrink-2))
 	}
+	w.Outputs = h.opt.load.spec.outputs(m.Geometry, w.ShortWindow)
 	w.Pool = autoPool(w.Pool, measuredPool(h.home, h.engine.key(), m), w.Active)
 	in := plan.Input{Model: m, Devices: devices, Wish: w, Measured: h.measured.shapes(m)}
 	if w.Context > 0 {
 		return plan.Make(in)
 	}
-	in.Wish.Context = usualFor(m.Geometry.TrainContext, len(devices) > 1)
-	p, err := plan.Make(in)
-	if errors.As(err, new(*plan.RefusedError)) {
-		in.Wish.Context = 0 // as much as fits
+	usual := usualFor(m.Geometry.TrainContext, len(devices) > 1)
+	if shrink == 0 {
+		in.Wish.Context = usual
+		return plan.Make(in)
+	}
+	p, err := plan.Make(in) // as much as fits
+	if want := min(usual, p.Context) >> (shrink - 1); err == nil && want < p.Context {
+		in.Wish.Context = max(want, leastContext)
 		return plan.Make(in)
 	}
 	return p, err
+}
+
+// leastContext is the smallest that a load is made smaller to.
+const leastContext = 512
+
+// refusedLoad is a load that does not fit, in words and as the plan says it.
+type refusedLoad struct {
+	error
+	refused *plan.RefusedError
+}
+
+// Unwrap is for errors.As, to both.
+func (r *refusedLoad) Unwrap() []error { return []error{r.error, r.refused} }
+
+// residentWeights are the bytes of weights that loaded models hold in the machine's
+// memory: the system counts them as free, since it could read them again.
+func (h *host) residentWeights() (bytes uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name := range h.pool.Loaded() {
+		if p := h.placed[name]; p.plan != nil {
+			for i := range p.plan.Devices {
+				if a := &p.plan.Devices[i]; a.Device.Kind == plan.CPU {
+					bytes += a.Bytes(plan.Weights)
+				}
+			}
+		}
+	}
+	return bytes
+}
+
+// devices are those that the model computes on.
+func (p placement) devices() (names []string) {
+	if p.plan != nil {
+		for i := range p.plan.Devices {
+			if a := &p.plan.Devices[i]; a.Used > 0 {
+				names = append(names, a.Device.Name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		names = []string{"CPU"}
+	}
+	return names
+}
+
+// takes is how much memory the load takes on all devices.
+func (p placement) takes() (bytes int64) {
+	if p.plan == nil {
+		return p.bytes
+	}
+	for i := range p.plan.Devices {
+		bytes += int64(p.plan.Devices[i].Used)
+	}
+	return bytes
 }
 
 // notes say what was planned.
@@ -106,11 +174,15 @@ func (p placement) notes() []string {
 	if p.plan == nil {
 		return nil
 	}
+	var smaller string
+	if p.shrink > 0 {
+		smaller = " (made smaller to fit beside what else is loaded)"
+	}
 	pool := ", a pool for each"
 	if p.llm.Unified {
 		pool = ", one pool for all"
 	}
-	notes := []string{fmt.Sprintf("%d sequences x %d tokens, cache %s/%s%s", p.plan.Active, p.plan.Context, p.llm.KeyType, p.llm.ValueType, pool)}
+	notes := []string{fmt.Sprintf("%d sequences x %d tokens, cache %s/%s%s%s", p.plan.Active, p.plan.Context, p.llm.KeyType, p.llm.ValueType, pool, smaller)}
 	for i := range p.plan.Devices {
 		if a := &p.plan.Devices[i]; a.Used > 0 {
 			notes = append(notes, fmt.Sprintf("%s: %s planned, %s left free (`dure ps --memory` compares)", a.Device.Name, size(int64(a.Used)), size(int64(a.Free))))
@@ -155,7 +227,8 @@ func (h *host) placeUnplanned(e catalog.Entry, p *placement, why error) error {
 
 // planDevices are what the engine computes on, as free as they are now, and the
 // machine's own memory.
-func (e startedEngine) planDevices(ctx context.Context) ([]plan.Device, error) {
+// Resident bytes of the machine's memory count as free and are not.
+func (e startedEngine) planDevices(ctx context.Context, resident uint64) ([]plan.Device, error) {
 	seen := e.Devices
 	if e.gpu() != nil { // what is free there changes all the time
 		now, err := probe(ctx, e.Set.Lib())
@@ -171,6 +244,6 @@ func (e startedEngine) planDevices(ctx context.Context) ([]plan.Device, error) {
 		}
 	}
 	memory := device.Here(libraryDirs()).Memory
-	free := memory.Usable()
+	free := memory.Usable() - min(memory.Usable(), resident)
 	return append(all, plan.Device{Name: "CPU", Kind: plan.CPU, Backend: "CPU", TotalBytes: max(memory.Total, free), FreeBytes: free}), nil
 }

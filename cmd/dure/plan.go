@@ -208,7 +208,7 @@ func (o *planOptions) devices(ctx context.Context, home string, in *plan.Input) 
 		newLogger(os.Stderr, "warn").Warn("plan", "error", err)
 	}
 	in.Measured = seen.shapes(in.Model)
-	in.Devices, err = started.planDevices(ctx)
+	in.Devices, err = started.planDevices(ctx, 0)
 	return measuredPool(home, started.key(), in.Model), err
 }
 

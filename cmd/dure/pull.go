@@ -105,7 +105,7 @@ func fitsHere(ctx context.Context, home string, e catalog.Entry, header *gguf.Fi
 	started, err := machineEngine(ctx, home)
 	var devices []plan.Device
 	if err == nil {
-		devices, err = started.planDevices(ctx)
+		devices, err = started.planDevices(ctx, 0)
 	}
 	if err != nil {
 		newLogger(os.Stderr, "warn").Warn("whether the model fits was not checked", "model", e.Name, "error", err)

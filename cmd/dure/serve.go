@@ -64,6 +64,7 @@ to one or more, separated by commas.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return serve(cmd, args, opt) },
 	}
 	opt.register(cmd)
+	opt.pool.register(cmd)
 	cmd.Flags().StringVar(&opt.addr, "addr", defaultAddr, "address and port to listen on")
 	cmd.Flags().StringSliceVar(&opt.hosts, "host", nil, "further names that a Host header may carry")
 	cmd.Flags().StringSliceVar(&opt.origins, "origin", nil, "further origins whose pages may call (https://example.org)")
@@ -94,6 +95,9 @@ func (o *hostOptions) validate() error {
 		}
 	}
 	if _, err := o.load.wish(); err != nil {
+		return err
+	}
+	if err := o.pool.validate(); err != nil {
 		return err
 	}
 	if o.load.yarn && o.context == 0 {
@@ -158,7 +162,7 @@ func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog
 	defer h.watchDevices(ctx)()
 	agents := team.New()
 	busy := &inFlight{Handler: openai.New(openai.Options{
-		Models: counted{listed{h, entry.Name}, agents}, Team: teamed{agents}, Cache: h.caches,
+		Models: counted{listed{h, entry.Name}, agents}, Team: teamed{agents}, Cache: h.caches, Pool: pooled{h.pool},
 		Log: h.log, Registry: registry,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		Version: "dure-" + buildVersion() + "+llama.cpp-" + library.LlamaVersion,
@@ -252,8 +256,8 @@ type listed struct {
 }
 
 // Open implements openai.Models.
-func (l listed) Open(ctx context.Context, name string) (inference.Model, func(), error) {
-	return l.h.pool.Open(ctx, name)
+func (l listed) Open(ctx context.Context, name string, keep time.Duration) (inference.Model, func(), error) {
+	return l.h.pool.Open(ctx, name, keep)
 }
 
 // List implements openai.Models.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"dure/inference"
 	"dure/inference/openai"
@@ -43,8 +44,8 @@ type counted struct {
 }
 
 // Open implements openai.Models.
-func (c counted) Open(ctx context.Context, name string) (inference.Model, func(), error) {
-	m, release, err := c.Models.Open(ctx, name)
+func (c counted) Open(ctx context.Context, name string, keep time.Duration) (inference.Model, func(), error) {
+	m, release, err := c.Models.Open(ctx, name, keep)
 	if err != nil {
 		return nil, nil, err
 	}

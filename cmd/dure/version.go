@@ -11,9 +11,15 @@ import (
 	"dure/inference/library"
 )
 
-// buildVersion is the commit the binary was built from, as the Go tool records
-// it; "devel" for builds outside a repository.
+// released is the version of a release archive; the linker sets it.
+var released string
+
+// buildVersion is that of the release, or else the commit the binary was built
+// from, as the Go tool records it; "devel" for builds outside a repository.
 func buildVersion() string {
+	if released != "" {
+		return released
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "devel"
@@ -33,6 +39,20 @@ func buildVersion() string {
 	return revision[:min(12, len(revision))] + modified
 }
 
+// moduleVersion is that of a module in this binary.
+func moduleVersion(path string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, m := range info.Deps {
+		if m.Path == path {
+			return m.Version
+		}
+	}
+	return "unknown"
+}
+
 func versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -40,7 +60,8 @@ func versionCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := map[string]string{
 				"dure": buildVersion(), "engine": "llama.cpp " + library.LlamaVersion,
-				"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+				"yzma": moduleVersion("github.com/hybridgroup/yzma"),
+				"go":   runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
 			}
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)

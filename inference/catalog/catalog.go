@@ -38,7 +38,16 @@ type Entry struct {
 	Architecture string `yaml:"architecture"`
 	// Memory is what it takes on a card once it is loaded, in bytes, as its makers
 	// say, for models whose file does not tell; 0 where the file does.
-	Memory   int64    `yaml:"memory"`
+	Memory int64 `yaml:"memory"`
+	// KeepAlive is how long it stays loaded without a request, such as 10m; empty is
+	// the server's time, -1 for ever.
+	KeepAlive string `yaml:"keep_alive"`
+	// Pinned models are never unloaded to make room for others.
+	Pinned bool `yaml:"pinned"`
+	// Turns are groups of whose members one is loaded at a time; Together groups whose
+	// members are loaded together and never make room for each other.
+	Turns    []string `yaml:"turns"`
+	Together []string `yaml:"together"`
 	Defaults Defaults `yaml:"defaults"`
 }
 

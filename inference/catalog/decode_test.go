@@ -98,7 +98,7 @@ func TestDecodeRefuses(t *testing.T) {
 		says           string
 	}{
 		{"unknown key", "licence: MIT", "license: MIT", 14, `unknown key "license" (did you mean "licence"?)`},
-		{"unknown key, far", "licence: MIT", "quux: MIT", 14, `unknown key "quux"; known are architecture, bytes, defaults, licence`},
+		{"unknown key, far", "licence: MIT", "quux: MIT", 14, `unknown key "quux"; known are architecture, bytes, defaults, keep_alive, licence`},
 		{"unknown key at the top", "default: one", "defaults: one", 1, `the file: unknown key "defaults" (did you mean "default"?)`},
 		{"unknown key inside", "top_k: 10", "topk: 10", 21, `models[0].defaults: unknown key "topk" (did you mean "top_k"?)`},
 		{"unknown source kind", "path: /models/two.gguf", "hf: org/two", 25, `unknown key "hf"`},
@@ -115,6 +115,9 @@ func TestDecodeRefuses(t *testing.T) {
 		{"hash in capitals", sumB, strings.ToUpper(sumB), 12, "models[0].sha256: want 64"},
 		{"missing size", "    bytes: 200\n", "", 3, "models[0].bytes is missing"},
 		{"negative size", "bytes: 200", "bytes: -1", 13, "models[0].bytes"},
+		{"keep alive in words", "bytes: 200", "bytes: 200\n    keep_alive: long", 14, "models[0].keep_alive: want a time"},
+		{"pinned with turns", "bytes: 200", "bytes: 200\n    turns: [voice]\n    pinned: true", 15, "models[0].pinned: want no pin"},
+		{"groups of an endpoint", "path: /models/two.gguf", "endpoint: {url: 'https://a.example/v1', api: openai, model: m, context: 9}\n    together: [x]", 26, "not decided here"},
 		{"negative memory", "bytes: 200", "bytes: 200\n    memory: -1", 14, "models[0].memory: want the bytes"},
 		{"memory in words", "bytes: 200", "bytes: 200\n    memory: 12GB", 14, "cannot"},
 		{"memory of an endpoint", "path: /models/two.gguf", "endpoint: {url: 'https://a.example/v1', api: openai, model: m, context: 9}\n    memory: 5", 26, "an endpoint has no file"},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dure/gguf"
+	"dure/inference"
 )
 
 // Roles are what models are meant for.
@@ -65,6 +66,16 @@ func (w *walker) validateEntry(e Entry, at string) {
 	for i, role := range e.Roles {
 		w.need(fmt.Sprintf("%s.roles[%d]", at, i), false, slices.Contains(Roles, role),
 			fmt.Sprintf("one of %s, found %q%s", strings.Join(Roles, ", "), role, DidYouMean(role, Roles)))
+	}
+	if e.KeepAlive != "" {
+		_, err := inference.ParseKeepAlive(e.KeepAlive)
+		w.need(at+".keep_alive", false, err == nil, "a time such as 10m, or -1 for ever")
+	}
+	w.need(at+".pinned", false, !e.Pinned || len(e.Turns) == 0, "no pin on a model that has turns with others: it could not make room for them")
+	for key, given := range map[string]bool{"keep_alive": e.KeepAlive != "", "pinned": e.Pinned, "turns": len(e.Turns) > 0, "together": len(e.Together) > 0} {
+		if given && e.Remote() {
+			w.complain(w.line(at+"."+key), "%s.%s: what an endpoint has loaded is not decided here; leave it out", at, key)
+		}
 	}
 	w.need(at+".memory", false, e.Memory >= 0, "the bytes that it takes on a card when it is loaded")
 	w.validateSource(e.Source, at+".source")

@@ -157,7 +157,7 @@ func (a *answer) done(finish inference.FinishReason, p report) {
 	a.yield(inference.Event{Kind: inference.EventDone, Finish: finish, Usage: &inference.Usage{
 		PromptTokens: len(a.r.prompt), CompletionTokens: a.completed, CachedTokens: p.reused.Reuse,
 		QueueMS: ms(p.queue), RestoreMS: ms(p.restore), PrefillMS: ms(p.prefill), DecodeMS: ms(p.decode),
-		Prefix: a.prefix(p.reused),
+		Prefix: a.prefix(p.reused), DraftedTokens: p.drafted, AcceptedTokens: p.accepted,
 	}}, nil)
 }
 

@@ -205,18 +205,18 @@ func (o *owner) tidy() bool {
 	return o.cache.Pending()
 }
 
-// saveGrace is how long a model that is unloaded may take to bring its states to
-// the disk. A process that is told to end has little more.
-const saveGrace = 2 * time.Second
+// SaveGrace is how long a model that is unloaded may take to bring its states to
+// the disk.
+const SaveGrace = 15 * time.Second
 
 // save brings what idle sequences hold to the disk, as far as there is time.
 func (o *owner) save() {
 	if o.l.cfg.CacheDisk.Bytes <= 0 {
 		return
 	}
-	end := time.NewTimer(saveGrace)
+	end := time.NewTimer(SaveGrace)
 	defer end.Stop()
-	for begun := time.Now(); time.Since(begun) < saveGrace && (o.tidy() || o.cache.Busy()); {
+	for begun := time.Now(); time.Since(begun) < SaveGrace && (o.tidy() || o.cache.Busy()); {
 		if err := o.cache.Pump(o.now()); err != nil {
 			o.l.log.Error("save states", "error", err)
 			return

@@ -36,6 +36,13 @@ type Config struct {
 	// MicroBatch is the tokens computed at once; 0 is as many as a step reads of a
 	// prompt.
 	MicroBatch int
+	// Speculation guesses coming tokens; Outputs is how many rows with logits a step
+	// may have at least: what the running sequences leave of them is for guesses.
+	// 0 is as many as guesses have use for.
+	// GuessDepth, where it is not 0, has so many guesses checked for each sequence in
+	// each step, whether that pays or not.
+	Speculation         Speculation
+	Outputs, GuessDepth int
 	// Planned says that the memory was planned for exactly this: Derive then
 	// changes nothing and checks no memory.
 	Planned bool
@@ -60,6 +67,20 @@ type Config struct {
 	// Tap, when set, sees every row of logits before it is sampled, on the
 	// owner's goroutine: tests compare rows through it.
 	Tap func(requestID string, position int, logits []float32) `json:"-"`
+	// Turns, when set, are taken on the device for each engine call.
+	Turns Turns `json:"-"`
+}
+
+// Turns are taken where other processes compute on the same device. One goroutine
+// calls it, the owner.
+type Turns interface {
+	// Take waits until the device may be used, for a piece of a prompt or for the
+	// next tokens of running answers. A Give follows.
+	Take(prompt bool)
+	Give()
+	// Slice is how long a piece of a prompt should take at most; 0 = as long as it
+	// may, since nobody else is on the device.
+	Slice() time.Duration
 }
 
 // What Derive chooses where the configuration is silent.
@@ -102,6 +123,11 @@ func Derive(cfg Config, f engine.Facts, freeBytes uint64) (Config, []string, err
 	if most := f.TrainContext * max(1, cfg.Yarn.Factor); f.TrainContext > 0 && cfg.Context > most {
 		return cfg, nil, fmt.Errorf("context %d is larger than the %d tokens the model takes; ask for at most that", cfg.Context, most)
 	}
+	if why, err := cfg.speculate(f); err != nil {
+		return cfg, nil, err
+	} else if why != "" {
+		note("%s", why)
+	}
 	if cfg.Planned {
 		return cfg, notes, nil
 	}
@@ -138,13 +164,13 @@ const MostMicroBatch = batchTokens
 
 func (c Config) contextOptions() engine.ContextOptions {
 	sequences := c.Sequences + prefix.Spares(c.Unified)
-	batch := max(batchTokens, c.MicroBatch, sequences)
+	batch := max(batchTokens, c.MicroBatch, sequences, c.Outputs)
 	return engine.ContextOptions{
 		Cells:          c.Context * c.Sequences,
 		Sequences:      sequences,
 		Batch:          batch,
 		MicroBatch:     max(cmp.Or(c.MicroBatch, batch), sequences),
-		Outputs:        sequences,
+		Outputs:        max(sequences, c.Outputs),
 		Threads:        c.Threads,
 		Poll:           c.Poll,
 		FlashAttention: c.FlashAttention,

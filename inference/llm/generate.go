@@ -10,6 +10,7 @@ import (
 	"dure/inference/chat"
 	"dure/inference/sample"
 	"dure/inference/sched"
+	"dure/inference/spec"
 )
 
 var errStopped = inference.Errorf(inference.CodeShuttingDown, "the model is being unloaded")
@@ -60,10 +61,14 @@ func (l *LLM) prepare(ctx context.Context, req *inference.Request) (*request, er
 	if req.Params.Logprobs {
 		topLogprobs = req.Params.TopLogprobs
 	}
+	var index *spec.Index
+	if l.cfg.Speculation == SpeculationNgram { // here, where it keeps nobody waiting
+		index = spec.NewIndex(prompt)
+	}
 	return &request{
 		id: sched.ID(l.lastID.Add(1)), name: req.ID, prompt: prompt, caller: who,
 		maxTokens: maxTokens, ignoreEOS: req.Params.IgnoreEOS, topLogprobs: topLogprobs,
-		sampler: sampler, outbox: make(chan item, outboxItems), submitted: time.Now(),
+		sampler: sampler, outbox: make(chan item, outboxItems), submitted: time.Now(), index: index,
 	}, nil
 }
 

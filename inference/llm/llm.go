@@ -11,6 +11,7 @@ import (
 	"dure/inference/chat"
 	"dure/inference/engine"
 	"dure/inference/sched"
+	"dure/inference/spec"
 	"dure/kvcache"
 )
 
@@ -126,6 +127,7 @@ type request struct {
 	topLogprobs int
 	sampler     sampler
 	submitted   time.Time
+	index       *spec.Index // of the prompt; nil without speculative decoding
 	// outbox is closed by the owner after the last item.
 	outbox chan item
 	// ------
@@ -141,6 +143,7 @@ type request struct {
 	restored  time.Time // the sequence first held what is reused
 	first     time.Time // first token sampled
 	reused    kvcache.Match
+	stream    *spec.Stream // nil without speculative decoding
 
 	stalled    atomic.Bool   // outbox was full: the reader wakes the owner
 	cancelStep atomic.Uint64 // step count when the cancel was sent
@@ -179,4 +182,5 @@ const (
 type report struct {
 	queue, restore, prefill, decode time.Duration
 	reused                          kvcache.Match
+	drafted, accepted               int
 }

@@ -30,6 +30,8 @@ type owner struct {
 	// waited since.
 	left time.Time
 	pace *pace
+	// guesser is nil where there is no speculative decoding.
+	guesser *guesser
 	// tidied is when tidy was last called, tidying whether it found something.
 	tidied  time.Time
 	tidying bool
@@ -66,6 +68,9 @@ func (o *owner) serve() error {
 		if err := o.arrange(); err != nil {
 			return o.lost(err)
 		}
+		if t := o.l.cfg.Turns; t != nil {
+			o.sched.Slice(int64(t.Slice()))
+		}
 		step := o.sched.Next(o.now())
 		if len(step.Decode) == 0 || step.Prefill.N > 0 {
 			o.handOverAll()
@@ -76,7 +81,7 @@ func (o *owner) serve() error {
 			}
 			continue
 		}
-		o.decode(step.Decode)
+		o.decode(step.Decode, step.Prefill.N > 0)
 		if !o.drain() {
 			break
 		}
@@ -100,7 +105,7 @@ func (l *LLM) newOwner() (_ *owner, err error) {
 	if o.ctx, err = l.model.NewContext(l.cfg.contextOptions()); err != nil {
 		return nil, err
 	}
-	o.batch, o.pace = o.ctx.NewBatch(), newPace(l.cfg.Threads, o.ctx.Waited())
+	o.batch, o.pace, o.guesser = o.ctx.NewBatch(), newPace(l.cfg.Threads, o.ctx.Waited()), newGuesser(l.cfg)
 	if o.cache, err = prefix.Open(o.ctx, o.batch, l.prefixOptions(), l.log); err == nil {
 		o.pins = newPins(o.cache.Tree.Stats(), l.cfg.Sequences)
 		o.sched, err = sched.New(l.limits(o.cache.Checkpoints()))
@@ -217,6 +222,7 @@ func (o *owner) take(c command) {
 	}
 	r := c.submit
 	r.all, r.slot = r.prompt, -1
+	o.guesser.enter(r)
 	q := sched.Request{ID: r.id, Tokens: r.prompt, Agent: r.caller.agent, Priority: r.caller.priority}
 	if d := r.caller.deadline; d > 0 {
 		q.Deadline = o.begun.UnixNano() + int64(r.submitted.Sub(o.begun)+d)
@@ -270,6 +276,7 @@ func (o *owner) discard(r *request) {
 func (o *owner) forget(r *request) {
 	delete(o.alive, r.id)
 	delete(o.fetching, r.id)
+	o.guesser.leave(r)
 	o.sched.Remove(o.now(), r.id)
 	if !r.placed.IsZero() {
 		o.l.stats.held(time.Since(r.placed))
@@ -310,6 +317,9 @@ func (r *request) end(last item) {
 
 func (r *request) report(now time.Time) report {
 	p := report{reused: r.reused}
+	if r.stream != nil {
+		p.drafted, p.accepted = r.stream.Drafted, r.stream.Accepted
+	}
 	switch {
 	case r.placed.IsZero():
 		p.queue = now.Sub(r.submitted)

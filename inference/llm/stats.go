@@ -14,6 +14,10 @@ type Stats struct {
 	Steps         uint64 `json:"steps"`
 	PromptTokens  uint64 `json:"prompt_tokens"`
 	DecodedTokens uint64 `json:"decoded_tokens"`
+	// Of guesses of coming tokens, Drafted were checked beside DecodedTokens, and
+	// Accepted of them, which are among those, were right.
+	DraftedTokens  uint64 `json:"drafted_tokens"`
+	AcceptedTokens uint64 `json:"accepted_tokens"`
 	// PrefillSeconds and DecodeSeconds were spent inside the engine.
 	PrefillSeconds float64 `json:"prefill_seconds"`
 	DecodeSeconds  float64 `json:"decode_seconds"`
@@ -60,6 +64,7 @@ type counters struct {
 	cancelQueued, cancelPrefill                atomic.Uint64
 	cancelDecode, maxCancelSteps               atomic.Uint64
 	heldNS                                     atomic.Int64 // moving mean
+	drafted, accepted                          atomic.Uint64
 	threads                                    atomic.Int64
 	cache                                      atomic.Pointer[prefix.Stats]
 	waiting, prefilling, decoding, slow        atomic.Int64
@@ -74,9 +79,14 @@ func (o *owner) publish() {
 	c.slow.Store(int64(n.Blocked))
 }
 
-func (c *counters) decoded(tokens int, d time.Duration) {
-	c.decodedTokens.Add(uint64(tokens))
-	c.decodeNS.Add(int64(d))
+func (c *counters) decoded(d time.Duration) { c.decodeNS.Add(int64(d)) }
+
+// checked records what one row of a step brought: a token, and those of its guesses
+// that were right.
+func (c *counters) checked(drafted, accepted int) {
+	c.decodedTokens.Add(uint64(1 + accepted))
+	c.drafted.Add(uint64(drafted))
+	c.accepted.Add(uint64(accepted))
 }
 
 func (c *counters) prefilled(tokens int, d time.Duration) {
@@ -145,6 +155,7 @@ func (l *LLM) Stats() Stats {
 	c := &l.stats
 	return Stats{
 		Steps: c.steps.Load(), PromptTokens: c.promptTokens.Load(), DecodedTokens: c.decodedTokens.Load(),
+		AcceptedTokens: c.accepted.Load(), DraftedTokens: c.drafted.Load(), // in this order: never more accepted than drafted
 		PrefillSeconds:   time.Duration(c.prefillNS.Load()).Seconds(),
 		DecodeSeconds:    time.Duration(c.decodeNS.Load()).Seconds(),
 		OverheadSeconds:  time.Duration(c.overheadNS.Load()).Seconds(),

@@ -10,29 +10,65 @@ import (
 	"dure/inference/sched"
 )
 
-// decode computes one token for each row.
-func (o *owner) decode(rows []sched.Row) {
+// decode computes one token for each row, and one more for each guess behind it
+// that is right. Reading says that a chunk of a prompt follows.
+func (o *owner) decode(rows []sched.Row, reading bool) {
 	if len(rows) == 0 {
 		return
 	}
-	o.batch.Reset()
-	for _, row := range rows {
-		r := o.alive[row.ID]
-		if err := o.batch.Add(r.all[r.read], r.read, row.Slot, true); err != nil {
-			panic(fmt.Sprintf("decode rows exceed the batch sized for them: %v", err))
-		}
+	length := o.meanLength(rows)
+	guesses := o.guess(rows, reading)
+	guessed := o.fill(rows, guesses)
+	took, err := o.compute(false)
+	if guessed && errors.Is(err, engine.ErrPoolFull) { // it may do without
+		guesses, guessed = nil, o.fill(rows, nil)
+		took, err = o.compute(false)
 	}
-	took, err := o.compute()
 	if err != nil {
 		o.failRows(rows, err)
 		return
 	}
-	o.l.stats.decoded(len(rows), took)
-	o.sched.Decoded(len(rows), int64(took))
+	if g := o.guesser; g != nil {
+		g.policy.Observe(len(rows), length, o.batch.Len(), int64(took))
+	}
+	if guessed { // the scheduler compares with steps of one token each
+		o.sched.Decoded(len(rows), 0)
+	} else {
+		o.sched.Decoded(len(rows), int64(took))
+	}
+	o.l.stats.decoded(took)
+	at := 0
+	for i, row := range rows {
+		var guess []engine.Token
+		if guesses != nil {
+			guess = guesses[i]
+		}
+		o.check(o.alive[row.ID], at, guess)
+		at += 1 + len(guess)
+	}
+}
+
+// fill puts into the batch the newest token of each row and the guesses behind it.
+// It reports whether there are any.
+func (o *owner) fill(rows []sched.Row, guesses [][]engine.Token) (guessed bool) {
+	o.batch.Reset()
 	for i, row := range rows {
 		r := o.alive[row.ID]
-		o.extend(r, 1)
-		o.sample(r, i)
+		o.addRow(r.all[r.read], r.read, row.Slot)
+		if guesses == nil {
+			continue
+		}
+		for k, t := range guesses[i] {
+			o.addRow(t, r.read+1+k, row.Slot)
+			guessed = true
+		}
+	}
+	return guessed
+}
+
+func (o *owner) addRow(t engine.Token, position, slot int) {
+	if err := o.batch.Add(t, position, slot, true); err != nil {
+		panic(fmt.Sprintf("decode rows exceed the batch sized for them: %v", err))
 	}
 }
 
@@ -49,13 +85,16 @@ func (o *owner) prefill(c sched.Chunk) {
 			panic(fmt.Sprintf("prompt chunk exceeds the batch sized for it: %v", err))
 		}
 	}
-	took, err := o.compute()
+	took, err := o.compute(true)
 	if err != nil {
 		o.failRows([]sched.Row{{ID: c.ID, Slot: c.Slot}}, err)
 		return
 	}
 	o.l.stats.prefilled(c.N, took)
 	o.cache.Read(c.N, took)
+	if g := o.guesser; g != nil {
+		g.policy.Read(c.From, c.N, int64(took))
+	}
 	o.sched.Read(c.ID, c.N, int64(took))
 	o.extend(r, c.N)
 	if c.Stop {
@@ -64,7 +103,9 @@ func (o *owner) prefill(c sched.Chunk) {
 		}
 	}
 	if c.Last {
-		o.sample(r, c.N-1)
+		if _, end := o.draw(r, c.N-1, r.read); end != nil {
+			o.finish(r, *end)
+		}
 	}
 }
 
@@ -76,15 +117,24 @@ func (o *owner) extend(r *request, n int) {
 	r.read += n
 }
 
-// compute calls the engine with the batch.
-func (o *owner) compute() (took time.Duration, err error) {
+// compute calls the engine with the batch, of a prompt or of answers, when the device
+// may be used.
+func (o *owner) compute(prompt bool) (took time.Duration, err error) {
 	begin := time.Now()
 	if !o.left.IsZero() {
 		o.l.stats.overheadNS.Add(int64(begin.Sub(o.left)))
 	}
 	o.l.stats.steps.Add(1)
+	turns := o.l.cfg.Turns
+	if turns != nil {
+		turns.Take(prompt)
+		begin = time.Now() // the wait is neither overhead nor a cost of the call
+	}
 	err = o.ctx.Decode(o.batch)
 	o.left = time.Now()
+	if turns != nil {
+		turns.Give()
+	}
 	o.l.stats.engineCPU.Store(int64(o.ctx.CPUTime()))
 	took = o.left.Sub(begin)
 	o.keepPace(took)
@@ -106,49 +156,55 @@ func (o *owner) failRows(rows []sched.Row, err error) {
 	o.l.log.Error("decode", "rows", len(rows), "error", err)
 	for _, row := range rows {
 		if r := o.alive[row.ID]; r != nil {
-			o.discard(r)
-			r.end(item{kind: itemError, err: inference.Errorf(inference.CodeInternal, "the engine failed: %v", err)})
+			o.lose(r, err)
 		}
 	}
 }
 
-// sample draws a request's next token from a row and pushes it.
-func (o *owner) sample(r *request, row int) {
+// lose ends a request of whose sequence it is not known what it holds.
+func (o *owner) lose(r *request, err error) {
+	o.discard(r)
+	r.end(item{kind: itemError, err: inference.Errorf(inference.CodeInternal, "the engine failed: %v", err)})
+}
+
+// draw draws a request's token for a position from a row and pushes it. end is how
+// the request ends with it, or instead of it; nil where it goes on.
+func (o *owner) draw(r *request, row, position int) (next engine.Token, end *item) {
 	logits, err := o.ctx.Logits(row)
-	var next engine.Token
 	if err == nil {
 		if tap := o.l.cfg.Tap; tap != nil {
-			tap(r.name, r.read, logits)
+			tap(r.name, position, logits)
 		}
 		next, err = r.sampler.Sample(logits)
 	}
 	if err != nil {
-		o.failSample(r, err)
-		return
+		return 0, noToken(err)
 	}
 	if r.first.IsZero() {
 		r.first = time.Now()
 	}
 	if !r.ignoreEOS && o.l.vocabulary.IsEOG(next) {
-		o.finish(r, item{kind: itemFinish, finish: inference.FinishStop})
-		return
+		return next, &item{kind: itemFinish, finish: inference.FinishStop}
 	}
 	d := drawn{token: next}
 	if r.topLogprobs >= 0 {
 		if d.logprob, err = r.sampler.Logprobs(logits, next, r.topLogprobs); err != nil {
-			o.failSample(r, err)
-			return
+			return 0, noToken(err)
 		}
 	}
 	r.all = append(r.all, next)
 	r.sampler.Accept(next)
+	if r.stream != nil {
+		r.stream.Drew(next)
+	}
 	o.deliver(r, d)
 	if r.generated() >= r.maxTokens {
-		o.finish(r, item{kind: itemFinish, finish: inference.FinishLength})
+		end = &item{kind: itemFinish, finish: inference.FinishLength}
 	}
+	return next, end
 }
 
-// failSample ends a request for which no token could be drawn.
-func (o *owner) failSample(r *request, err error) {
-	o.finish(r, item{kind: itemError, err: inference.Errorf(inference.CodeInternal, "no token could be drawn: %v", err)})
+// noToken ends a request for which no token could be drawn.
+func noToken(err error) *item {
+	return &item{kind: itemError, err: inference.Errorf(inference.CodeInternal, "no token could be drawn: %v", err)}
 }

@@ -56,6 +56,10 @@ var callerFields = []callerField{
 		return err
 	}},
 	{"pin_prefix", "X-Dure-Pin-Prefix", false, boolean(func(c *inference.Caller, b bool) { c.PinPrefix = b })},
+	{"keep_alive", "X-Dure-Keep-Alive", false, func(d *decoder, c *inference.Caller, t token) (err error) {
+		c.KeepAlive, err = d.keepAlive(t)
+		return err
+	}},
 }
 
 // ofCaller are the fields of a body that tell about its caller.

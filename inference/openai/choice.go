@@ -63,6 +63,8 @@ func total(choices []*choice, n int) inference.Usage {
 			sum.RestoreMS += u.RestoreMS
 			sum.PrefillMS += u.PrefillMS
 			sum.DecodeMS += u.DecodeMS
+			sum.DraftedTokens += u.DraftedTokens
+			sum.AcceptedTokens += u.AcceptedTokens
 			if read := u.PromptTokens - u.CachedTokens; u.Prefix != nil && read > most {
 				most, sum.Prefix = read, u.Prefix
 			}

@@ -53,7 +53,7 @@
 //
 // A request may tell who asks, how urgent it is and what follows
 // (inference.Caller): in the body's fields session (also prompt_cache_key), agent,
-// parent, priority, deadline_ms, next and pin_prefix, or in the headers
+// parent, priority, deadline_ms, next, pin_prefix and keep_alive, or in the headers
 // X-Dure-Session, X-Dure-Agent, X-Dure-Parent, X-Dure-Priority,
 // X-Dure-Deadline-Ms, X-Dure-Next and X-Dure-Pin-Prefix. What is told twice must be
 // the same in both places. A deadline counts from the request's header, and the

@@ -37,17 +37,19 @@ type fakeModels struct {
 	open     func(ctx context.Context, name string) error // may be nil
 	opened   atomic.Int64
 	released atomic.Int64
+	kept     atomic.Int64 // how long the latest wanted it to stay
 }
 
 func (f *fakeModels) List() []Listing { return f.list }
 
-func (f *fakeModels) Open(ctx context.Context, name string) (inference.Model, func(), error) {
+func (f *fakeModels) Open(ctx context.Context, name string, keep time.Duration) (inference.Model, func(), error) {
 	if f.open != nil {
 		if err := f.open(ctx, name); err != nil {
 			return nil, nil, err
 		}
 	}
 	f.opened.Add(1)
+	f.kept.Store(int64(keep))
 	var model inference.Model = fakeModel{f.generate, f.info}
 	if !f.remote {
 		model = fakeLocal{model, f.bare, f.tokenize}

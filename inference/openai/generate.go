@@ -116,8 +116,8 @@ func (h *handler) find(x *exchange, name string) (Listing, error) {
 	return listing, err
 }
 
-func (h *handler) open(ctx context.Context, name string) (inference.Model, func(), error) {
-	model, release, err := h.models.Open(ctx, name)
+func (h *handler) open(ctx context.Context, name string, keep time.Duration) (inference.Model, func(), error) {
+	model, release, err := h.models.Open(ctx, name, keep)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open model %s: %w", name, err)
 	}
@@ -125,7 +125,7 @@ func (h *handler) open(ctx context.Context, name string) (inference.Model, func(
 }
 
 func (h *handler) generate(ctx context.Context, x *exchange, req *request, listing Listing, out answer) error {
-	model, release, err := h.open(ctx, listing.Name)
+	model, release, err := h.open(ctx, listing.Name, req.caller.KeepAlive)
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 // Route is one row of the route table.
 type Route struct {
 	Method string
-	// Path may end in "/{id}", which takes the whole rest of the path: names
-	// of models may hold slashes.
+	// Path may hold one "{id}", which takes as much as there is: names of models may
+	// hold slashes.
 	Path string
 	// MaxBody is the largest request body in bytes; 0 means that no body is
 	// read.
@@ -29,6 +29,9 @@ type Route struct {
 // maxBody has room for a few hundred thousand tokens of text, with JSON escapes,
 // and for two million as numbers.
 const maxBody = 16 << 20
+
+// maxControl is more than any order needs.
+const maxControl = 4 << 10
 
 // Routes returns the route table, in the order in which it is documented.
 func Routes() []Route { return slices.Clone(routes) }
@@ -48,6 +51,15 @@ var routes = []Route{
 	{Method: "DELETE", Path: "/v1/dure/agents/{id}",
 		Doc: "cancel the requests of an agent and of all below it", handle: (*handler).stopAgent},
 	{Method: "GET", Path: "/v1/dure/cache", Doc: "what the caches of the loaded models hold", handle: (*handler).showCache},
+	{Method: "GET", Path: "/v1/dure/models", Doc: "the models that are loaded, load, or failed to", handle: (*handler).listPool},
+	{Method: "POST", Path: "/v1/dure/models/{id}/load", MaxBody: maxControl,
+		Doc: "load a model, and keep it for `keep_alive`", handle: (*handler).loadModel},
+	{Method: "POST", Path: "/v1/dure/models/{id}/unload", MaxBody: maxControl,
+		Doc: "unload a model when its requests have ended, or `now`", handle: (*handler).unloadModel},
+	{Method: "POST", Path: "/v1/dure/pause", MaxBody: maxControl,
+		Doc: "unload all models and refuse requests, to leave the memory to others", handle: (*handler).pausePool},
+	{Method: "POST", Path: "/v1/dure/resume", MaxBody: maxControl,
+		Doc: "load again what pause unloaded", handle: (*handler).resumePool},
 	{Method: "GET", Path: "/health", Open: true, Quiet: true,
 		Doc: "200 while serving, 503 while shutting down", handle: (*handler).health},
 	{Method: "GET", Path: "/metrics", Quiet: true, Doc: "metrics for Prometheus", handle: (*handler).showMetrics},
@@ -57,11 +69,13 @@ const wildcard = "{id}"
 
 // matches reports whether the row's path fits, and what {id} stands for.
 func (t Route) matches(path string) (id string, ok bool) {
-	prefix, wild := strings.CutSuffix(t.Path, wildcard)
+	prefix, suffix, wild := strings.Cut(t.Path, wildcard)
 	if !wild {
 		return "", path == t.Path
 	}
-	id, ok = strings.CutPrefix(path, prefix)
+	if id, ok = strings.CutPrefix(path, prefix); ok {
+		id, ok = strings.CutSuffix(id, suffix)
+	}
 	return id, ok && id != ""
 }
 

@@ -20,8 +20,9 @@ type Models interface {
 	// Open returns the named model, ready to generate, and the function that
 	// gives it back, which is called exactly once. It starts a load or joins
 	// one that is under way and returns early when ctx ends. The name is one
-	// that List returned.
-	Open(ctx context.Context, name string) (inference.Model, func(), error)
+	// that List returned. Once given back, the model stays loaded for keep; 0 is
+	// the model's own time, negative for ever.
+	Open(ctx context.Context, name string, keep time.Duration) (inference.Model, func(), error)
 }
 
 // Listing is one entry of the catalogue.
@@ -66,6 +67,8 @@ type Options struct {
 	// Cache returns what the caches of the loaded models hold, in a settled order;
 	// nil returns nothing.
 	Cache func(ctx context.Context) []CacheReport
+	// Pool loads and unloads models; nil leaves that to somebody else.
+	Pool Pool
 	// Closing is closed when the server stops taking requests: /health turns
 	// 503 and new generations are refused. Nil means never.
 	Closing <-chan struct{}
@@ -93,6 +96,7 @@ type handler struct {
 	keys        [][sha256.Size]byte
 	team        Team
 	cache       func(context.Context) []CacheReport
+	pool        Pool
 	closing     <-chan struct{}
 }
 
@@ -115,6 +119,7 @@ func New(o Options) http.Handler {
 		door:        newDoor(o.Hosts, o.Origins),
 		team:        o.Team,
 		cache:       o.Cache,
+		pool:        o.Pool,
 		closing:     o.Closing,
 	}
 	if h.team == nil {

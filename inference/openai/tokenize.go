@@ -220,7 +220,7 @@ func (h *handler) withTokenizer(x *exchange, r *http.Request, name string, use f
 	if err != nil {
 		return err
 	}
-	model, release, err := h.open(r.Context(), listing.Name)
+	model, release, err := h.open(r.Context(), listing.Name, 0)
 	if err != nil {
 		return err
 	}

@@ -116,6 +116,10 @@ type usageDure struct {
 	RestoreMS float64 `json:"restore_ms"`
 	PrefillMS float64 `json:"prefill_ms"`
 	DecodeMS  float64 `json:"decode_ms"`
+	// Drafted tokens were guesses that the model checked, beside the completion's;
+	// accepted ones of those are in the completion.
+	Drafted  int `json:"drafted_tokens,omitempty"`
+	Accepted int `json:"accepted_tokens,omitempty"`
 	// As in inference.PrefixUsage, whose members these are.
 	Tier   string                 `json:"tier,omitempty"`
 	Reason string                 `json:"reason,omitempty"`
@@ -124,7 +128,7 @@ type usageDure struct {
 }
 
 func wireUsage(u inference.Usage, seed uint64) *usage {
-	dure := usageDure{QueueMS: u.QueueMS, RestoreMS: u.RestoreMS, PrefillMS: u.PrefillMS, DecodeMS: u.DecodeMS, Seed: int64(seed)}
+	dure := usageDure{QueueMS: u.QueueMS, RestoreMS: u.RestoreMS, PrefillMS: u.PrefillMS, DecodeMS: u.DecodeMS, Drafted: u.DraftedTokens, Accepted: u.AcceptedTokens, Seed: int64(seed)}
 	if p := u.Prefix; p != nil {
 		dure.Tier, dure.Reason, dure.Break = p.Tier, p.Reason, p.Break
 	}

@@ -3,25 +3,63 @@ package pool
 import (
 	"context"
 	"iter"
+	"sync"
+	"time"
 
 	"dure/inference"
 )
 
-// handle is a model by name: it finds the runner anew for each request.
+// handle is a use of a model. Where its runner is lost it finds another.
 type handle struct {
 	pool *Pool
 	name string
+	keep time.Duration
 	info inference.Info
+
+	mu       sync.Mutex // several requests may share the handle
+	use      opened
+	released bool
 }
 
+// Info implements inference.Model.
 func (h *handle) Info() inference.Info { return h.info }
+
+func (h *handle) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.released {
+		h.pool.giveBack(h.use.id)
+	}
+	h.released = true
+}
+
+// runner is the one that is alive, a fresh one if the last was lost.
+func (h *handle) runner(ctx context.Context) (Runner, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.use.runner != nil && !isLost(h.use.runner) {
+		return h.use.runner, nil
+	}
+	h.pool.giveBack(h.use.id)
+	h.use = opened{}
+	a, err := h.pool.ask(ctx, h.name, h.keep)
+	if err != nil {
+		return nil, err
+	}
+	if h.released { // while it was waited for
+		h.pool.giveBack(a.id)
+		return nil, context.Canceled
+	}
+	h.use = a
+	return a.runner, nil
+}
 
 // Generate implements inference.Model over whichever runner is alive.
 func (h *handle) Generate(ctx context.Context, req *inference.Request) iter.Seq2[inference.Event, error] {
 	return func(yield func(inference.Event, error) bool) {
 		const tries = 2
 		for try := 1; ; try++ {
-			r, err := h.pool.acquire(ctx, h.name)
+			r, err := h.runner(ctx)
 			if err != nil {
 				yield(inference.Event{}, err)
 				return
@@ -69,7 +107,7 @@ func (h *handle) Render(ctx context.Context, messages []inference.Message, open 
 func ask[T any](ctx context.Context, h *handle, question func(Runner) (T, error)) (answer T, err error) {
 	for range 2 {
 		var r Runner
-		if r, err = h.pool.acquire(ctx, h.name); err != nil {
+		if r, err = h.runner(ctx); err != nil {
 			return answer, err
 		}
 		if answer, err = question(r); err == nil || !isLost(r) {

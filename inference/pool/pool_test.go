@@ -27,6 +27,7 @@ type fakeRunner struct {
 func (r *fakeRunner) die()                  { r.once.Do(func() { close(r.lost) }) }
 func (r *fakeRunner) Info() inference.Info  { return inference.Info{Name: r.text} }
 func (r *fakeRunner) Lost() <-chan struct{} { return r.lost }
+func (r *fakeRunner) End() error            { return inference.Errorf(inference.CodeRunnerLost, "lost") }
 func (r *fakeRunner) Close() error          { r.closed.Store(true); r.die(); return nil }
 
 func (r *fakeRunner) Generate(ctx context.Context, _ *inference.Request) iter.Seq2[inference.Event, error] {
@@ -73,31 +74,31 @@ type starter struct {
 	all       []*fakeRunner
 }
 
-func (s *starter) start(ctx context.Context, name string) (Runner, error) {
+func (s *starter) start(ctx context.Context, name string, shrink int) (Runner, int64, error) {
 	n := s.loads.Add(1)
 	if s.gate != nil {
 		select {
 		case <-s.gate:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, 0, ctx.Err()
 		}
 	}
 	if s.fail != nil {
-		return nil, s.fail
+		return nil, 0, s.fail
 	}
 	r := &fakeRunner{text: name, lost: make(chan struct{}), diesOnUse: n <= s.diesOnUse}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, r)
-	return r, nil
+	return r, 1, nil
 }
 
 func newPool(s *starter) *Pool {
-	return New([]string{"a", "b"}, s.start, slog.New(slog.DiscardHandler))
+	return New(Rules{}, []Spec{{Name: "a"}, {Name: "b"}}, s.start, slog.New(slog.DiscardHandler))
 }
 
 func say(ctx context.Context, p *Pool, name string) (string, error) {
-	m, release, err := p.Open(ctx, name)
+	m, release, err := p.Open(ctx, name, 0)
 	if err != nil {
 		return "", err
 	}
@@ -138,21 +139,23 @@ func TestConcurrentCallersJoinOneLoad(t *testing.T) {
 }
 
 func TestLostRunnerIsReplaced(t *testing.T) {
-	s := &starter{}
-	p := newPool(s)
-	defer p.Close()
-	for range 3 {
-		if _, err := say(t.Context(), p, "a"); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) { // later attempts wait
+		s := &starter{}
+		p := newPool(s)
+		defer p.Close()
+		for range 3 {
+			if _, err := say(t.Context(), p, "a"); err != nil {
+				t.Fatal(err)
+			}
+			s.all[len(s.all)-1].die()
 		}
-		s.all[len(s.all)-1].die()
-	}
-	if n := s.loads.Load(); n != 3 {
-		t.Errorf("%d loads, want one for each life", n)
-	}
-	if len(p.Loaded()) != 0 {
-		t.Errorf("a dead runner is listed: %v", p.Loaded())
-	}
+		if n := s.loads.Load(); n != 3 {
+			t.Errorf("%d loads, want one for each life", n)
+		}
+		if len(p.Loaded()) != 0 {
+			t.Errorf("a dead runner is listed: %v", p.Loaded())
+		}
+	})
 }
 
 func TestRequestThatHadNoAnswerIsTriedOnceMore(t *testing.T) {
@@ -176,7 +179,7 @@ func TestRequestThatHadNoAnswerIsTriedOnceMore(t *testing.T) {
 func TestQuestionsAreAskedOnceMoreToo(t *testing.T) {
 	p := newPool(&starter{diesOnUse: 1})
 	defer p.Close()
-	m, release, err := p.Open(t.Context(), "a")
+	m, release, err := p.Open(t.Context(), "a", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +190,7 @@ func TestQuestionsAreAskedOnceMoreToo(t *testing.T) {
 	}
 	p2 := newPool(&starter{diesOnUse: 100})
 	defer p2.Close()
-	m2, release2, err := p2.Open(t.Context(), "a")
+	m2, release2, err := p2.Open(t.Context(), "a", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,11 +66,16 @@ type wireCaller struct {
 	DeadlineMS int    `json:"deadline_ms,omitempty"`
 	Next       string `json:"next,omitempty"`
 	PinPrefix  bool   `json:"pin_prefix,omitempty"`
+	KeepAlive  string `json:"keep_alive,omitempty"`
 }
 
 func newCaller(c inference.Caller) wireCaller {
+	keep := ""
+	if c.KeepAlive != 0 {
+		keep = c.KeepAlive.String()
+	}
 	return wireCaller{
-		Session: c.Session, Agent: c.Agent, Parent: c.Parent, Priority: string(c.Priority),
+		KeepAlive: keep, Session: c.Session, Agent: c.Agent, Parent: c.Parent, Priority: string(c.Priority),
 		DeadlineMS: c.DeadlineMS, Next: string(c.Next), PinPrefix: c.PinPrefix,
 	}
 }

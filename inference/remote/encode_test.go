@@ -35,7 +35,7 @@ func TestWholeCallerIsSent(t *testing.T) {
 	full := inference.Request{}
 	fill(reflect.ValueOf(&full.Caller).Elem())
 	_, body, err := encode("m", &full)
-	want := `,"prompt_cache_key":"x","agent":"x","parent":"x","priority":"x","deadline_ms":3,"next":"x","pin_prefix":true}`
+	want := `,"prompt_cache_key":"x","agent":"x","parent":"x","priority":"x","deadline_ms":3,"next":"x","pin_prefix":true,"keep_alive":"3ns"}`
 	if err != nil || !strings.HasSuffix(string(body), want) {
 		t.Errorf("%s, %v", body, err)
 	}

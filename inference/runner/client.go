@@ -40,6 +40,9 @@ func (c *Client) PID() int { return c.process.cmd.Process.Pid }
 // Lost is closed when the child has ended, for whatever reason.
 func (c *Client) Lost() <-chan struct{} { return c.process.dead }
 
+// End says how the child ended, once Lost is closed.
+func (c *Client) End() error { return c.process.lost() }
+
 // Generate implements inference.Model.
 func (c *Client) Generate(ctx context.Context, req *inference.Request) iter.Seq2[inference.Event, error] {
 	return func(yield func(inference.Event, error) bool) {

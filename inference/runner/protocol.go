@@ -22,7 +22,9 @@ type Config struct {
 	LLM       llm.Config `json:"llm"`
 	// MemoryBytes the KV cache may take.
 	MemoryBytes uint64 `json:"memory_bytes"`
-	LogLevel    string `json:"log_level"` // debug, info, warn, error
+	// Turns says that the line to the arbiter is at turnFD; Start sets it.
+	Turns    bool   `json:"turns,omitempty"`
+	LogLevel string `json:"log_level"` // debug, info, warn, error
 }
 
 // status is one line on descriptor 3 of the child, until it is ready.
@@ -97,8 +99,11 @@ const (
 	pathText     = "/text"     // POST textRequest -> textAnswer, or a message with an error
 )
 
-// statusFD is the child's descriptor for status lines.
-const statusFD = 3
+// The child's descriptors for status lines, and for its turns on its devices.
+const (
+	statusFD = 3
+	turnFD   = 4
+)
 
 // textRequest asks for one of what inference.Tokenizer does; which, Do says.
 type textRequest struct {

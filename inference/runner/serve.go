@@ -22,9 +22,9 @@ import (
 )
 
 // exitGrace is how long the child may take to end in order once its parent is
-// gone. A call into the engine cannot be interrupted, so after it the process
-// ends as it is.
-const exitGrace = 3 * time.Second
+// gone, with what its sequences hold brought to the disk. A call into the engine
+// cannot be interrupted, so after it the process ends as it is.
+const exitGrace = llm.SaveGrace + 3*time.Second
 
 // Serve is the child process: it reads its Config from in, loads the model and
 // answers until in ends or ctx is cancelled. Failures before it is ready go to
@@ -82,6 +82,7 @@ type child struct {
 	log   *slog.Logger
 	model *engine.Model
 	llm   *llm.LLM
+	turns *turns // nil where nobody hands them out
 	notes []string
 }
 
@@ -112,11 +113,17 @@ func load(ctx context.Context, cfg Config, log *slog.Logger, report *json.Encode
 		log.Warn("states of sequences are kept whole, and not on disk: the model's file is not understood", "error", err)
 	}
 	full.CacheDisk.Engine = lib.Version()
-	l, err := llm.New(model, full, log)
-	if err != nil {
-		return nil, errors.Join(err, model.Close())
+	c := &child{log: log, model: model, notes: notes}
+	if cfg.Turns {
+		if c.turns, err = openTurns(log); err != nil {
+			return nil, errors.Join(err, model.Close())
+		}
+		full.Turns = c.turns
 	}
-	return &child{log: log, model: model, llm: l, notes: notes}, nil
+	if c.llm, err = llm.New(model, full, log); err != nil {
+		return nil, errors.Join(err, c.leave(), model.Close())
+	}
+	return c, nil
 }
 
 // header reads from the model's file what the prefix cache wants to know.
@@ -144,9 +151,17 @@ func deviceName(lib *engine.Library, gpuLayers int) string {
 }
 
 func (c *child) close() {
-	if err := errors.Join(c.llm.Close(), c.model.Close()); err != nil {
+	if err := errors.Join(c.llm.Close(), c.leave(), c.model.Close()); err != nil {
 		c.log.Error("unload", "error", err)
 	}
+}
+
+// leave takes no turns any more. The llm must have ended.
+func (c *child) leave() error {
+	if c.turns == nil {
+		return nil
+	}
+	return c.turns.Close()
 }
 
 func (c *child) serve(ctx context.Context, socket string, report *json.Encoder) error {

@@ -33,7 +33,10 @@ type Options struct {
 	Env []string
 	// Stderr receives the child's log; its last lines also explain a crash.
 	Stderr io.Writer
-	Config Config // Socket is chosen by Start
+	Config Config // Socket and Turns are chosen by Start
+	// Turns is the child's end of a line to the arbiter of its devices; nil where
+	// nobody hands out turns. Start closes it.
+	Turns *os.File
 	// Progress of the load, 0..1; may be nil.
 	Progress func(float32)
 	Log      *slog.Logger
@@ -42,6 +45,9 @@ type Options struct {
 // Start spawns a child and returns when its model is loaded. Cancelling ctx
 // stops the load; afterwards the child lives until Close.
 func Start(ctx context.Context, opt Options) (*Client, error) {
+	if opt.Turns != nil {
+		defer opt.Turns.Close() // the child has its own by then, and leaves by ending
+	}
 	dir, err := socketDir()
 	if err != nil {
 		return nil, err
@@ -114,6 +120,10 @@ func spawn(opt Options) (*process, error) {
 	// An engine assertion would start a debugger where one is installed.
 	cmd.Env = append(opt.Env, "GGML_NO_BACKTRACE=1")
 	cmd.ExtraFiles = []*os.File{statusW} // becomes statusFD
+	opt.Config.Turns = opt.Turns != nil
+	if opt.Config.Turns {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, opt.Turns) // becomes turnFD
+	}
 	// Own process group: Ctrl-C in the terminal is for the server, which ends
 	// its streams in order and then the child.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -72,14 +73,21 @@ func (c *costs) step(rows int) *steps {
 // decode rows.
 func (s *Scheduler) chunkSize(rows, from int) int {
 	least, most := s.limits.MinChunk, s.limits.Chunk
-	if rows == 0 {
+	time := math.Inf(1)
+	if s.slice > 0 {
+		time = float64(s.slice)
+	}
+	if rows > 0 {
+		step := s.cost.step(rows)
+		if step.n == 0 {
+			return least // nothing is known yet
+		}
+		time = min(time, s.chunkTime(step))
+	}
+	if math.IsInf(time, 1) {
 		return most
 	}
-	step := s.cost.step(rows)
-	if step.n == 0 {
-		return least // nothing is known yet
-	}
-	n := s.cost.size(s.limits.Wide, s.chunkTime(step), float64(from))
+	n := s.cost.size(s.limits.Wide, time, float64(from))
 	return max(least, min(n, most))
 }
 
@@ -96,6 +104,10 @@ func (c *costs) size(wide int, time, from float64) int {
 	}
 	return n
 }
+
+// Slice says how long a chunk should take at most because other processes wait for
+// the device; 0 = as long as it may.
+func (s *Scheduler) Slice(most Tick) { s.slice = most }
 
 // chunkTime is how long a chunk may take, in ns.
 func (s *Scheduler) chunkTime(step *steps) float64 {
@@ -119,7 +131,8 @@ func (s *Scheduler) watched() bool {
 	return slices.ContainsFunc(s.decoding, func(r *request) bool { return base(r) <= Planner })
 }
 
-// Decoded tells that the decode of so many rows succeeded, and what it took: the
+// Decoded tells that the decode of so many rows succeeded, and what it took, 0 where
+// that is no measure of such steps: the
 // rows that the last Next named are charged to their agents.
 func (s *Scheduler) Decoded(rows int, took Tick) {
 	if rows < 1 {

@@ -81,6 +81,26 @@ func TestWideAndNarrow(t *testing.T) {
 	}
 }
 
+// TestSlice: where others wait for the device, chunks fit their slice though nothing
+// runs beside them.
+func TestSlice(t *testing.T) {
+	s, err := New(Limits{Slots: 4, Chunk: 512, MinChunk: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 8 {
+		s.cost.read(s.limits, 0, 64, 64e6)
+	}
+	s.Slice(40e6)
+	if n := s.chunkSize(0, 0); n != 40 {
+		t.Errorf("%d tokens of 1 ms in a slice of 40 ms", n)
+	}
+	s.Slice(0)
+	if n := s.chunkSize(0, 0); n != 512 {
+		t.Errorf("%d tokens with nobody else on the device", n)
+	}
+}
+
 // TestWideIsNeverForgotten: however little is known of wide chunks, one is tried
 // where it may fit.
 func TestWideIsNeverForgotten(t *testing.T) {

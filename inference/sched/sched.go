@@ -106,6 +106,7 @@ type Scheduler struct {
 	room     roomState
 	accounts accounts
 	cost     costs
+	slice    Tick   // see Slice
 	chunks   uint64 // chunks read so far
 	deadline Tick   // no deadline lies before it
 	rows     []Row

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"testing"
+
+	"dure/gguf"
+)
+
+func TestSpecFlags(t *testing.T) {
+	for _, c := range []struct {
+		o  specOptions
+		ok bool
+	}{
+		{specOptions{mode: "auto"}, true},
+		{specOptions{mode: "ngram", depth: 63}, true},
+		{specOptions{mode: "off"}, true},
+		{specOptions{}, true},
+		{specOptions{mode: "n-gram"}, false},
+		{specOptions{mode: "ngram", depth: 64}, false},
+		{specOptions{mode: "auto", depth: -1}, false},
+		{specOptions{mode: "off", depth: 2}, false},
+	} {
+		if err := c.o.validate(); (err == nil) != c.ok {
+			t.Errorf("%+v: %v", c.o, err)
+		}
+	}
+}
+
+func TestSpecRowsArePlannedWhereGuessesCanBe(t *testing.T) {
+	plain := &gguf.Geometry{Vocabulary: 49152, Layers: make([]gguf.Layer, 2)}
+	windowed := &gguf.Geometry{Vocabulary: 262144, Layers: []gguf.Layer{{Window: 512}}}
+	hybrid := &gguf.Geometry{Vocabulary: 248320, Layers: []gguf.Layer{{Recurrent: true}}}
+	on, off := specOptions{mode: "auto"}, specOptions{mode: "off"}
+	for name, c := range map[string]struct {
+		got, want int
+	}{
+		"plain":           {on.outputs(plain, false), 64},
+		"off":             {off.outputs(plain, false), 0},
+		"long vocabulary": {on.outputs(windowed, false), 32},
+		"short window":    {on.outputs(windowed, true), 0},
+		"hybrid":          {on.outputs(hybrid, false), 0},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %d rows, want %d", name, c.got, c.want)
+		}
+	}
+}
