@@ -35,6 +35,31 @@ func (d *diagnosis) checkServer(ctx context.Context) {
 	for _, m := range page.Data {
 		d.checkCache(m.Model, m.Cache)
 	}
+	models, err := pooledModels(ctx, defaultAddr)
+	if err != nil {
+		d.add(false, fmt.Sprintf("server at %s does not tell what it has loaded: %v", defaultAddr, err), "is it another version of dure?")
+	}
+	for _, m := range models {
+		d.checkPooled(m)
+	}
+}
+
+// checkPooled tells what keeps a model from being loaded as it should.
+func (d *diagnosis) checkPooled(m loadedModel) {
+	s := m.Pool
+	if s.Failures > 0 {
+		d.add(false, fmt.Sprintf("server: %s failed %d times lately: %s", m.Name, s.Failures, s.Why), "the server's log tells more; `dure verify "+m.Name+"` checks its file")
+	}
+	if s.Paused {
+		d.add(true, fmt.Sprintf("server: %s was unloaded to leave its memory to others; `dure load` brings it back", m.Name), "")
+	}
+	if s.Shrunk > 0 && s.State == "loaded" {
+		d.add(false, fmt.Sprintf("server: %s was loaded smaller than usual, because it did not fit", m.Name), "unload others, or end other programs, and load it again")
+	}
+	for _, t := range m.Taken {
+		d.add(false, fmt.Sprintf("server: %s: other programs took %s of %s since it was loaded, %s are free", m.Name, size(int64(t.Bytes)), t.Device, size(int64(t.Free))),
+			"end them if it gets slow or fails, or leave the card to them with `dure unload --now`")
+	}
 }
 
 func (d *diagnosis) checkCache(model string, c prefix.Stats) {

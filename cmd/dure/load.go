@@ -168,8 +168,10 @@ func statusNote(s pool.Status) string {
 	switch {
 	case s.Paused:
 		return "comes back with `dure load`"
+	case s.Failures > 0 && s.Again > 0:
+		return fmt.Sprintf("failed %d times lately, again in %s: %s", s.Failures, s.Again.Round(time.Second), s.Why)
 	case s.Failures > 0:
-		return fmt.Sprintf("failed %d times in a row, again in %s: %s", s.Failures, s.Again.Round(time.Second), s.Why)
+		return fmt.Sprintf("failed %d times lately: %s", s.Failures, s.Why)
 	case s.Shrunk > 0:
 		return "made smaller to fit"
 	case s.Pinned:

@@ -75,6 +75,12 @@ func TestLoadAndUnload(t *testing.T) {
 	if out := dure("unload", "--now"); !strings.Contains(out, "comes back with `dure load`") {
 		t.Errorf("after unload:\n%s", out)
 	}
+	if out := dure("ps"); !strings.Contains(out, "absent") || !strings.Contains(out, "comes back with `dure load`") {
+		t.Errorf("ps meanwhile:\n%s", out)
+	}
+	if unloads := s.modelMetric("unloads_total", ""); unloads < 1 {
+		t.Errorf("%g unloads are counted", unloads)
+	}
 	if code, body := s.send("/chat/completions", `{"messages":[{"role":"user","content":"Hi"}]}`); code != 503 || !strings.Contains(body, "dure load") {
 		t.Errorf("a request meanwhile: %d %s", code, body)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
+
+	"dure/inference/pool"
 )
 
 // loadedModel is one row of `dure ps`.
@@ -28,6 +31,8 @@ type loadedModel struct {
 	Tokens    map[string]float64 `json:"tokens"`             // by phase, since it was loaded
 	EngineCPU float64            `json:"engine_cpu_seconds"` // of the model's owner
 	Memory    []memoryRow        `json:"memory"`
+	Taken     []taken            `json:"taken,omitempty"` // by other programs
+	Pool      *pool.Status       `json:"pool,omitempty"`
 }
 
 // memoryRow is one use of a device's memory, in bytes.
@@ -43,12 +48,12 @@ func psCommand() *cobra.Command {
 	var asJSON, memory bool
 	var addr string
 	cmd := &cobra.Command{
-		Use: "ps", Short: "Show the models that a running server has loaded", Args: cobra.NoArgs,
+		Use: "ps", Short: "Show the models that a running server has loaded, had, or failed to load", Args: cobra.NoArgs,
 		Example: "  dure ps\n  dure ps --memory    the memory plan beside what the engine holds",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			models, err := loadedModels(ctx, addr)
+			models, err := pooledModels(ctx, addr)
 			if err != nil {
 				return err
 			}
@@ -58,19 +63,43 @@ func psCommand() *cobra.Command {
 			if memory {
 				return printMemory(cmd.OutOrStdout(), models)
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "NAME\tPID\tDEVICE\tCONTEXT\tSEQUENCES\tWAITING\tPREFILL\tDECODE\tTOKENS OUT")
-			for _, m := range models {
-				fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%d\t%.0f\t%.0f\t%.0f\t%.0f\n", m.Name, m.PID, m.Device, m.Context, m.Sequences,
-					m.Requests["waiting"], m.Requests["prefill"], m.Requests["decode"]+m.Requests["blocked"], m.Tokens["decode"])
-			}
-			return w.Flush()
+			return printModels(cmd.OutOrStdout(), models)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&memory, "memory", false, "show the memory of each model: planned, held by the engine, and counted by the card's driver")
 	cmd.Flags().StringVar(&addr, "addr", defaultAddr, "address of the server")
 	return cmd
+}
+
+// printModels is what each model does, for people.
+func printModels(out io.Writer, models []loadedModel) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tSTATE\tPID\tDEVICE\tCONTEXT\tSEQUENCES\tWAITING\tPREFILL\tDECODE\tTOKENS OUT\tLEAVES\tNOTE")
+	for _, m := range models {
+		s := m.Pool
+		if m.PID == 0 {
+			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\t%d\t-\t-\t-\t-\t%s\n", m.Name, s.State, s.Queued, statusNote(*s))
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%d\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\n", m.Name, s.State, m.PID, m.Device, m.Context, m.Sequences,
+			m.Requests["waiting"], m.Requests["prefill"], m.Requests["decode"]+m.Requests["blocked"], m.Tokens["decode"], leaves(*s), statusNote(*s))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return printTaken(out, models)
+}
+
+func printTaken(out io.Writer, models []loadedModel) error {
+	for _, m := range models {
+		for _, t := range m.Taken {
+			if _, err := fmt.Fprintf(out, "%s: %s\n", m.Name, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func printMemory(out io.Writer, models []loadedModel) error {
@@ -81,14 +110,40 @@ func printMemory(out io.Writer, models []loadedModel) error {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%+.1f MiB\t%s\n", m.Name, r.Device, r.Item, size(int64(r.Planned)), size(int64(r.Measured)), (r.Measured-r.Planned)/(1<<20), measuredBy[r.By])
 		}
 		if len(m.Memory) == 0 {
-			fmt.Fprintf(w, "%s\t%s\tnot known\n", m.Name, m.Device)
+			fmt.Fprintf(w, "%s\t%s\tnot known\n", m.Name, orNone(m.Device))
 		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return printTaken(out, models)
 }
 
 // measuredBy tells who measured, for people.
 var measuredBy = map[string]string{byEngine: "the engine", byProcess: "the driver, for the process", byCard: "the card, after the load less before"}
+
+// pooledModels are the loaded models, and those of which the pool has something to
+// say.
+func pooledModels(ctx context.Context, addr string) ([]loadedModel, error) {
+	all, err := poolOrder(ctx, http.MethodGet, addr, "/v1/dure/models", nil)
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := loadedModels(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	models := []loadedModel{}
+	for _, s := range all {
+		m := loadedModel{Name: s.Name}
+		if i := slices.IndexFunc(loaded, func(m loadedModel) bool { return m.Name == s.Name }); i >= 0 {
+			m = loaded[i]
+		}
+		m.Pool = &s
+		models = append(models, m)
+	}
+	return models, nil
+}
 
 // loadedModels reads the server's metrics.
 func loadedModels(ctx context.Context, addr string) ([]loadedModel, error) {
@@ -115,9 +170,19 @@ func loadedModels(ctx context.Context, addr string) ([]loadedModel, error) {
 			Tokens:    valuesBy(families["dure_model_engine_tokens_total"], name, "phase"),
 			Memory:    memoryOf(families["dure_model_memory_bytes"], name),
 			EngineCPU: valuesBy(families["dure_model_engine_cpu_seconds_total"], name, "model")[name],
+			Taken:     takenOf(families, name),
 		})
 	}
 	return models, nil
+}
+
+func takenOf(families map[string]*dto.MetricFamily, model string) (all []taken) {
+	free := valuesBy(families["dure_model_memory_taken_free_bytes"], model, "device")
+	for device, bytes := range valuesBy(families["dure_model_memory_taken_bytes"], model, "device") {
+		all = append(all, taken{device, bytes, free[device]})
+	}
+	slices.SortFunc(all, func(a, b taken) int { return strings.Compare(a.Device, b.Device) })
+	return all
 }
 
 // memoryOf puts the planned and the measured values of a model side by side.

@@ -158,7 +158,7 @@ func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog
 	closing := make(chan struct{})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		modelCollector{h}, deviceCollector{h})
+		modelCollector{h}, poolCollector{h}, deviceCollector{h})
 	defer h.watchDevices(ctx)()
 	agents := team.New()
 	busy := &inFlight{Handler: openai.New(openai.Options{

@@ -55,9 +55,10 @@
 // (inference.Caller): in the body's fields session (also prompt_cache_key), agent,
 // parent, priority, deadline_ms, next, pin_prefix and keep_alive, or in the headers
 // X-Dure-Session, X-Dure-Agent, X-Dure-Parent, X-Dure-Priority,
-// X-Dure-Deadline-Ms, X-Dure-Next and X-Dure-Pin-Prefix. What is told twice must be
-// the same in both places. A deadline counts from the request's header, and the
-// model is told what is left of it. All choices of a request are one request of its
+// X-Dure-Deadline-Ms, X-Dure-Next, X-Dure-Pin-Prefix and X-Dure-Keep-Alive. What is
+// told twice must be the same in both places. A deadline counts from the request's
+// header, and the model is told what is left of it. keep_alive is how long the model
+// stays loaded when nobody else asks for it. All choices of a request are one request of its
 // agent. Which agents there are, and what a stop reaches, is for [Team] to know.
 //
 // # Goroutines

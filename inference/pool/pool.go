@@ -181,6 +181,9 @@ func (o *owner) answer(id askID, a opened) {
 }
 
 func (o *owner) load(name string, shrink int) {
+	if shrink > 0 {
+		o.pool.log.Warn("load is made smaller", "model", name, "times", shrink)
+	}
 	o.work.Go(func() {
 		begin := time.Now()
 		r, bytes, err := o.pool.start(o.ctx, name, shrink)

@@ -249,6 +249,7 @@ func benchmarkFrame(b *testing.B, threads int, turns bool) {
 		b.ReportMetric(values[len(values)*99/100], name+"-p99-ms")
 	}
 	b.ReportMetric(float64(len(frames))/float64(prompts), "frames/prompt")
+	b.ReportMetric(float64(a.Stats().Overruns)/float64(prompts), "overruns/prompt")
 }
 
 // frameTurn is a turn on the device of the models, in this process.
