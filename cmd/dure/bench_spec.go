@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/inference"
+	"dure/inference/bench"
 	benchspec "dure/inference/bench/spec"
 	"dure/inference/llm"
 )
@@ -57,8 +58,8 @@ compute meanwhile.`,
 
 // specReport is what is printed.
 type specReport struct {
-	Rows  []benchspec.RowCost `json:"rows,omitempty"`
-	Tasks []benchspec.Result  `json:"tasks"`
+	Rows  []bench.RowCost    `json:"rows,omitempty"`
+	Tasks []benchspec.Result `json:"tasks"`
 }
 
 func (b *specBench) run(cmd *cobra.Command, args []string) error {
@@ -110,12 +111,12 @@ func (b *specBench) chosen() ([]benchspec.Task, error) {
 // rowSizes are timed; the first is what the others are compared with.
 var rowSizes = []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}
 
-func (b *specBench) rows(ctx context.Context, args []string) ([]benchspec.RowCost, error) {
+func (b *specBench) rows(ctx context.Context, args []string) ([]bench.RowCost, error) {
 	r, err := newLoneRig(ctx, args, benchOptions{threads: b.host.threads})
 	if err != nil {
 		return nil, err
 	}
-	return benchspec.Rows(ctx, benchspec.RowOptions{
+	return bench.Rows(ctx, bench.RowOptions{
 		EngineDir: r.engine.Set.Lib(), ModelPath: r.path, GPULayers: r.layers(), Threads: r.opt.threads, Poll: defaultPoll,
 		Contexts: b.contexts, Rows: rowSizes, Repetitions: 5,
 	})

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -107,7 +105,7 @@ func serveFromArchive(t *testing.T, root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startBare(t, command("serve", "--addr", "127.0.0.1:0", "--threads", "1", "--context", "1024"))
+	s := startCommand(t, command("serve", "--addr", "127.0.0.1:0", "--threads", "1", "--context", "1024"))
 	resp := s.post(t.Context(), chatBody("Hello!", `,"max_tokens":8`))
 	if c := decode(t, resp); resp.StatusCode != http.StatusOK || len(c.Choices) != 1 || c.Choices[0].Message.Content == "" || c.Usage.Completion == 0 {
 		t.Errorf("%s: %+v", resp.Status, c)
@@ -122,34 +120,4 @@ func serveFromArchive(t *testing.T, root string) {
 	if err != nil || len(entries) != 1 {
 		t.Errorf("beside .dure there is %v (%v)", entries, err)
 	}
-}
-
-// startBare is startServer for a command that is not the test binary.
-func startBare(t *testing.T, cmd *exec.Cmd) *server {
-	t.Helper()
-	s := &server{t: t, cmd: cmd, errs: &lockedBuffer{}, done: make(chan error, 1)}
-	cmd.Stderr = s.errs
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.stop() })
-	lines := bufio.NewScanner(out)
-	for s.url == "" && lines.Scan() {
-		s.out += lines.Text() + "\n"
-		if url, ok := strings.CutPrefix(lines.Text(), "ready    "); ok {
-			s.url = url
-		}
-	}
-	go func() {
-		io.Copy(io.Discard, out)
-		s.done <- cmd.Wait()
-	}()
-	if s.url == "" {
-		t.Fatalf("the server did not get ready: %s", s.errs)
-	}
-	return s
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -101,15 +100,7 @@ func poolOrder(ctx context.Context, method, addr, path string, body map[string]a
 			return nil, err
 		}
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if keys := apiKeys(); len(keys) > 0 {
-		req.Header.Set("Authorization", "Bearer "+keys[0])
-	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := send(ctx, method, addr, path, data)
 	if err != nil {
 		return nil, fmt.Errorf("no server answers at %s: %w; start one with `dure serve`", addr, err)
 	}

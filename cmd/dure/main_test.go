@@ -76,7 +76,13 @@ func (l *lockedBuffer) String() string {
 // keeps nothing on disk, so that no test finds what another has computed.
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
-	s := &server{t: t, cmd: dureCommand(t, append([]string{"serve", "--addr", "127.0.0.1:0", "--threads", "1", "--cache-disk", "0"}, args...)...), errs: &lockedBuffer{}, done: make(chan error, 1)}
+	return startCommand(t, dureCommand(t, append([]string{"serve", "--addr", "127.0.0.1:0", "--threads", "1", "--cache-disk", "0"}, args...)...))
+}
+
+// startCommand starts a server by a command that serves.
+func startCommand(t *testing.T, cmd *exec.Cmd) *server {
+	t.Helper()
+	s := &server{t: t, cmd: cmd, errs: &lockedBuffer{}, done: make(chan error, 1)}
 	s.cmd.Stderr = s.errs
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

@@ -129,9 +129,10 @@ func (r *refusedLoad) Unwrap() []error { return []error{r.error, r.refused} }
 // residentWeights are the bytes of weights that loaded models hold in the machine's
 // memory: the system counts them as free, since it could read them again.
 func (h *host) residentWeights() (bytes uint64) {
+	loaded := h.pool.Loaded()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for name := range h.pool.Loaded() {
+	for name := range loaded {
 		if p := h.placed[name]; p.plan != nil {
 			for i := range p.plan.Devices {
 				if a := &p.plan.Devices[i]; a.Device.Kind == plan.CPU {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,9 +122,4 @@ func (p pooled) Status() (json.RawMessage, error) {
 		all = []pool.Status{}
 	}
 	return json.Marshal(all)
-}
-
-// Load implements openai.Pool.
-func (p pooled) Load(ctx context.Context, name string, keep time.Duration) error {
-	return p.Pool.Load(ctx, name, keep)
 }

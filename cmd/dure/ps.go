@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -236,18 +237,26 @@ func valuesBy(f *dto.MetricFamily, model, by string) map[string]float64 {
 
 func httpClient() *http.Client { return http.DefaultClient }
 
-// get asks a local server, with the user's key if there is one.
-func get(ctx context.Context, addr, path string) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
+// send a request to a local server, with the user's key if there is one. A body is
+// JSON.
+func send(ctx context.Context, method, addr, path string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, bytes.NewReader(body))
 	if err != nil {
-		cancel()
 		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	if keys := apiKeys(); len(keys) > 0 {
 		req.Header.Set("Authorization", "Bearer "+keys[0])
 	}
-	resp, err := httpClient().Do(req)
+	return httpClient().Do(req)
+}
+
+// get asks a local server for something that it knows at once.
+func get(ctx context.Context, addr, path string) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	resp, err := send(ctx, http.MethodGet, addr, path, nil)
 	if err != nil {
 		cancel()
 		return nil, err

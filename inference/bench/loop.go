@@ -31,19 +31,32 @@ type LoopResult struct {
 }
 
 // Loop runs the engine without scheduler, process boundary or HTTP.
-func Loop(ctx context.Context, opt LoopOptions) (LoopResult, error) {
-	var res LoopResult
+func Loop(ctx context.Context, opt LoopOptions) (res LoopResult, err error) {
+	err = withModel(ctx, opt.EngineDir, opt.ModelPath, opt.GPULayers, func(model *engine.Model) (err error) {
+		res, err = runLoop(ctx, model, opt)
+		return err
+	})
+	return res, err
+}
+
+// withModel loads a model into this process for as long as it is used, on a thread
+// of its own.
+func withModel(ctx context.Context, engineDir, path string, gpuLayers int, use func(*engine.Model) error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	lib, err := engine.Open(opt.EngineDir, slog.New(slog.DiscardHandler))
+	lib, err := engine.Open(engineDir, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return res, err
+		return err
 	}
-	model, err := lib.LoadModel(ctx, engine.LoadOptions{Path: opt.ModelPath, GPULayers: opt.GPULayers})
+	model, err := lib.LoadModel(ctx, engine.LoadOptions{Path: path, GPULayers: gpuLayers})
 	if err != nil {
-		return res, err
+		return err
 	}
 	defer model.Close()
+	return use(model)
+}
+
+func runLoop(ctx context.Context, model *engine.Model, opt LoopOptions) (res LoopResult, err error) {
 	l := &loop{vocabulary: model.Facts().Vocabulary}
 	size := max(opt.Prompt, opt.Generate)
 	l.ctx, err = model.NewContext(engine.ContextOptions{
@@ -98,6 +111,18 @@ type loop struct {
 func (l *loop) token(i int) engine.Token { return engine.Token((i*7919 + 17) % l.vocabulary) }
 
 func (l *loop) clear() error { return l.ctx.Remove(0, engine.All, engine.All) }
+
+// read computes n tokens of a sequence from a position on, all of them with logits
+// or none.
+func (l *loop) read(seq, at, n int, outputs bool) error {
+	l.batch.Reset()
+	for i := range n {
+		if err := l.batch.Add(l.token(at+i), at+i, seq, outputs); err != nil {
+			return err
+		}
+	}
+	return l.ctx.Decode(l.batch)
+}
 
 // prefill reads n tokens and returns tokens a second.
 func (l *loop) prefill(n int) (float64, error) {

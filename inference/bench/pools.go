@@ -3,8 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"runtime"
 	"time"
 
 	"dure/inference/engine"
@@ -38,21 +36,13 @@ const chunkTokens = 128
 
 // Pools measures both pools, one after the other, on the same loaded model.
 func Pools(ctx context.Context, opt PoolOptions) (split, unified PoolCosts, err error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	lib, err := engine.Open(opt.EngineDir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return split, unified, err
-	}
-	model, err := lib.LoadModel(ctx, engine.LoadOptions{Path: opt.ModelPath, GPULayers: opt.GPULayers})
-	if err != nil {
-		return split, unified, err
-	}
-	defer model.Close()
-	if split, err = measurePool(ctx, model, opt, false); err != nil {
-		return split, unified, err
-	}
-	unified, err = measurePool(ctx, model, opt, true)
+	err = withModel(ctx, opt.EngineDir, opt.ModelPath, opt.GPULayers, func(model *engine.Model) (err error) {
+		if split, err = measurePool(ctx, model, opt, false); err != nil {
+			return err
+		}
+		unified, err = measurePool(ctx, model, opt, true)
+		return err
+	})
 	return split, unified, err
 }
 
@@ -97,7 +87,7 @@ func measurePool(ctx context.Context, model *engine.Model, opt PoolOptions, unif
 	}{
 		{&c.Dense, func() error { return p.rows(all) }},
 		{&c.Scattered, func() error { return p.rows(half) }},
-		{&c.Chunk, func() error { return p.read(0, p.fill, chunkTokens) }},
+		{&c.Chunk, func() error { return p.read(0, p.fill, chunkTokens, false) }},
 	} {
 		if *m.to, err = p.median(ctx, m.step); err != nil {
 			return c, err
@@ -131,23 +121,12 @@ func (p *pooled) readOn(ctx context.Context, seq, from int) error {
 			return err
 		}
 		n := min(512, p.fill-from)
-		if err := p.read(seq, from, n); err != nil {
+		if err := p.read(seq, from, n, false); err != nil {
 			return err
 		}
 		from += n
 	}
 	return nil
-}
-
-// read computes n tokens of a sequence from a position on.
-func (p *pooled) read(seq, at, n int) error {
-	p.batch.Reset()
-	for i := range n {
-		if err := p.batch.Add(p.token(at+i), at+i, seq, false); err != nil {
-			return err
-		}
-	}
-	return p.ctx.Decode(p.batch)
 }
 
 // rows computes one token of each of some sequences.

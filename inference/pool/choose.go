@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -42,8 +43,9 @@ func (p *policy) victims(m *model) (victims []*model, ok bool) {
 	p.sortByValue(rest)
 	if most := p.rules.Most; most > 0 {
 		over := present - len(victims) + 1 - most
-		if over > len(rest) {
-			return victims, m.refuse(p, errFull(most))
+		if over > len(rest) { // whatever is tried
+			m.refusal, m.shrink = errFull(most), mostShrink
+			return victims, false
 		}
 		victims = append(victims, rest[:max(over, 0)]...)
 		rest = rest[max(over, 0):]
@@ -52,12 +54,6 @@ func (p *policy) victims(m *model) (victims []*model, ok bool) {
 		return victims, true
 	}
 	return p.enough(m, victims, rest)
-}
-
-// refuse notes why a model cannot be loaded whatever leaves.
-func (m *model) refuse(p *policy, why error) bool {
-	m.refusal, m.shrink = why, mostShrink
-	return false
 }
 
 // enough adds those of rest that free the bytes which were missing; where it is not
@@ -90,19 +86,7 @@ func (p *policy) enough(m *model, victims, rest []*model) ([]*model, bool) {
 // least.
 func (p *policy) sortByValue(models []*model) {
 	slices.SortStableFunc(models, func(a, b *model) int {
-		if ba, bb := len(a.users) > 0, len(b.users) > 0; ba != bb {
-			if ba {
-				return 1
-			}
-			return -1
-		}
-		switch va, vb := a.value(p.now), b.value(p.now); {
-		case va < vb:
-			return -1
-		case va > vb:
-			return 1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(min(len(a.users), 1), min(len(b.users), 1)), cmp.Compare(a.value(p.now), b.value(p.now)))
 	})
 }
 

@@ -18,7 +18,7 @@ const (
 	// firstPause is between the second failure and the next attempt; it doubles with
 	// each further one, up to longestPause. After the first there is none.
 	firstPause, longestPause = tick(time.Second), tick(time.Minute)
-	// breakAt failures in a row open the breaker: for brokenFor, requests are refused
+	// breakAt failures lately open the breaker: for brokenFor, requests are refused
 	// at once. Then one attempt is made.
 	breakAt   = 5
 	brokenFor = tick(2 * time.Minute)

@@ -1,5 +1,7 @@
 package spec
 
+import "slices"
+
 // trunk is how many first tokens two texts must share to be of one team.
 const trunk = 64
 
@@ -24,7 +26,7 @@ func (s *Shelf) Put(x *Index) {
 	}
 	kept := s.texts[:0]
 	for _, t := range s.texts {
-		if n := t.Len(); n <= x.Len() && equal(t.tokens, x.tokens[:n]) {
+		if n := t.Len(); n <= x.Len() && slices.Equal(t.tokens, x.tokens[:n]) {
 			s.bytes -= t.Bytes()
 			continue
 		}
@@ -53,7 +55,7 @@ func (s *Shelf) Guess(dst, text []Token, most int) (guess []Token, matched int) 
 	place, left := 0, consulted
 	for i := len(s.texts) - 1; i >= 0 && left > 0; i-- {
 		t := s.texts[i]
-		if !equal(t.tokens[:trunk], text[:trunk]) {
+		if !slices.Equal(t.tokens[:trunk], text[:trunk]) {
 			continue
 		}
 		left--
@@ -65,16 +67,4 @@ func (s *Shelf) Guess(dst, text []Token, most int) (guess []Token, matched int) 
 		return dst, 0
 	}
 	return best.follow(dst, place, min(most, best.Len()-place)), matched
-}
-
-func equal(a, b []Token) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

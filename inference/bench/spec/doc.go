@@ -1,7 +1,6 @@
-// Package spec measures speculative decoding: what a step with several rows of one
-// sequence costs, and what drafts win on tasks of their own.
+// Package spec measures speculative decoding: what guesses win on tasks of their own.
+// What there is to be won at all, bench.Rows tells.
 //
 // It owns the tasks, the order of the measurements and the ratios. It starts no
-// server and no engine of its own but for the bare steps (Rows). Command dure is
-// the caller; nothing else should compute meanwhile.
+// server and no engine. Command dure is the caller; nothing else should compute meanwhile.
 package spec

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"dure/inference"
-	"dure/inference/engine/enginetest"
 )
 
 // steady is a model that writes so many tokens a second, as told.
@@ -68,22 +67,5 @@ func TestReemitAsksForTheFileWithAnotherName(t *testing.T) {
 	}
 	if reemit(0) == reemit(1) || prose(0) == prose(1) {
 		t.Error("two streams write the same")
-	}
-}
-
-func TestRowsOfARealModel(t *testing.T) {
-	all, err := Rows(t.Context(), RowOptions{
-		EngineDir: enginetest.Dir(t), ModelPath: enginetest.DemoModel(t), Threads: 1, Contexts: []int{20, 40}, Rows: []int{1, 4}, Repetitions: 1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(all) != 4 || all[1].Context != 20 || all[1].Rows != 4 || all[3].Context != 40 {
-		t.Errorf("%+v", all)
-	}
-	for _, r := range all {
-		if r.MS <= 0 || r.Won <= 0 || r.Rows == 1 && r.Won != 1 {
-			t.Errorf("%+v", r)
-		}
 	}
 }
