@@ -32,8 +32,8 @@ type Stats struct {
 	Sequences, Idle         int // slots that hold something, and those nobody runs in
 	Cells, Reserved         int // filled, and promised to leases
 	// Unsaved are idle sequences that hold something of which there is no copy,
-	// Unwritten copies in RAM that are on their way to the disk or wait for it: what
-	// the end of the process would lose.
+	// Unwritten copies in RAM that are on their way to the disk or could be: what the
+	// end of the process would lose.
 	Unsaved, Unwritten int
 	Used, Budget       [tiers]int64
 	// Over is what a tier holds beyond its budget: objects that turned out larger
@@ -42,7 +42,7 @@ type Stats struct {
 	Objects [tiers]int
 }
 
-// Stats counts what there is, in O(objects + slots x depth).
+// Stats counts what there is, in O((objects + slots) x depth).
 func (t *Tree) Stats() Stats {
 	s := Stats{Counts: t.counts, Nodes: t.nodes, Sessions: len(t.sessions), Leases: len(t.leases),
 		Cells: t.cells, Reserved: t.reserved, Used: t.used, Budget: t.budget}
@@ -59,8 +59,11 @@ func (t *Tree) Stats() Stats {
 	}
 	s.Used[Hot] = int64(t.cells)*t.cfg.KVBytes + int64(s.Sequences)*t.cfg.StateBytes
 	s.Budget[Hot] = int64(t.cfg.Cells)*t.cfg.KVBytes + int64(t.cfg.Slots)*t.cfg.StateBytes
-	if t.budget[Disk] > 0 {
-		s.Unwritten = len(t.unwritten) + t.writing
+	s.Unwritten = t.writing
+	for _, id := range t.unwritten {
+		if _, ready := t.toWrite(t.objects[id]); ready {
+			s.Unwritten++
+		}
 	}
 	for _, o := range t.objects {
 		s.Objects[o.tier]++

@@ -123,11 +123,11 @@ func (t *Tree) Balance(now Tick) {
 		id := t.unwritten[0]
 		t.unwritten = t.unwritten[1:]
 		o := t.objects[id]
-		if o == nil || o.phase != live || o.doomed || t.onDisk(o) {
+		wanted, ready := t.toWrite(o)
+		if !wanted {
 			continue
 		}
-		if _, grounded := t.unwrittenPath(o); !grounded || t.onWay(o) {
-			// Its rows are not saved yet; or it is being written, which may fail.
+		if !ready || t.onWay(o) { // it is being written, which may fail
 			t.unwritten = append(t.unwritten, id)
 			continue
 		}
@@ -138,6 +138,17 @@ func (t *Tree) Balance(now Tick) {
 			t.submit(j)
 		}
 	}
+}
+
+// toWrite reports whether an object in RAM has yet to be written to disk, and whether
+// it can be: a state waits until its rows are saved, and for ever where their sequence
+// went another way.
+func (t *Tree) toWrite(o *object) (wanted, ready bool) {
+	if o == nil || o.phase != live || o.doomed || t.onDisk(o) {
+		return false, false
+	}
+	_, ready = t.unwrittenPath(o)
+	return true, ready
 }
 
 // Size is how many bytes the copy of a prefix takes in RAM, with its state.
