@@ -37,6 +37,7 @@ var formats = []struct{ file, version string }{
 	{`(measured|pools)[^/]*\.json\.unused`, "set aside"},
 	{`cache/[0-9a-f]{16}/[0-9a-f]{16}\.(kv|tmp)`, "in the header"},
 	{`cache/[0-9a-f]{16}/refused/.*`, "set aside"},
+	{`cache/[0-9a-f]{16}/answers-\d+`, "in the name"},
 	{`cache/[0-9a-f]{16}/lock`, "a process id, for a message"},
 	{`lock/[^/]+`, "a process id, for a message"},
 	{`tmp/.*`, "unfinished work; removed"},

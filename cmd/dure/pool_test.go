@@ -48,9 +48,7 @@ func TestSwapsLoseNothing(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, s.errs)
 	}
-	// An answer whose tokens the tokeniser would not make of its text is read again
-	// by a new process, which does not remember how it was drawn.
-	if r.Errors > 0 || 5*r.Lost > r.Continued || r.Continued == 0 {
+	if r.Errors > 0 || r.Lost > 0 || r.Continued == 0 {
 		t.Errorf("%+v", r.SwapReport)
 	}
 	if b, a := r.Leaks.Before, r.Leaks.After; a.Processes > b.Processes+1 || a.Files > b.Files+16 || a.Temporary > b.Temporary+2 {

@@ -57,9 +57,11 @@ func (l *LLM) own(started chan<- error) {
 	defer o.close()
 	l.info = l.describe(min(l.cfg.Context, o.ctx.SequenceContext()))
 	l.memory = o.measure()
+	l.recallFrom(o.cache.Folder())
 	started <- nil
 	o.failAll(o.serve())
 	o.save()
+	l.keepIn(o.cache.Folder())
 }
 
 // serve goes on until the model is to stop, or the engine is lost, and says why.

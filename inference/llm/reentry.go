@@ -46,8 +46,8 @@ type Reentry struct {
 	Reentered       uint64 `json:"reentered"`
 	ReenteredTokens uint64 `json:"reentered_tokens"`
 	// Rerendered requests had past answers that were rendered anew, because
-	// none of them was remembered (made by another model or before the load,
-	// changed by the client, or gone),
+	// none of them was remembered (made by another model, before a load that keeps
+	// nothing on disk, changed by the client, or gone),
 	RerenderedUnknown uint64 `json:"rerendered_unknown"`
 	// because the template shows no place where the rest begins,
 	RerenderedTemplate uint64 `json:"rerendered_template"`
@@ -220,8 +220,6 @@ func (l *LLM) remember(req *inference.Request, prompt []engine.Token, u *utteran
 	all := names(append(slices.Clip(req.Messages), answer))
 	l.reentry.mu.Lock()
 	defer l.reentry.mu.Unlock()
-	if l.reentry.past.limit = l.cfg.ReentryBytes; l.reentry.past.limit == 0 {
-		l.reentry.past.limit = defaultReentryBytes
-	}
+	l.reentry.past.limit = l.reentryLimit()
 	l.reentry.past.remember(all[len(all)-1], prompt, tokens)
 }

@@ -58,7 +58,8 @@ type Cache struct {
 	spare       int // the sequence beyond those of requests, unified pools only
 	ram         map[kvcache.ObjectID]object
 	disk        *store.Store
-	diskless    error // why there is no disk, if there was to be one
+	folder      string // of it
+	diskless    error  // why there is no disk, if there was to be one
 	prices      prices
 	cost        kvcache.Cost
 	jobs        map[kvcache.ActionID]*fetching
@@ -123,6 +124,11 @@ func costs(c kvcache.Cost) kvcache.Cost {
 // Checkpoints reports whether the model has state that cannot be cut by position,
 // so that a prefix is resumed only where one was kept.
 func (c *Cache) Checkpoints() bool { return c.checkpoints }
+
+// Folder is where the states of this kind lie, for what else goes with them until
+// Close; empty where nothing is kept on disk. Names that end in .tmp are removed by
+// the next Open.
+func (c *Cache) Folder() string { return c.folder }
 
 // Close frees what is kept in memory. The context stays the caller's.
 func (c *Cache) Close() error {
