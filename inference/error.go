@@ -21,6 +21,12 @@ const (
 	CodeAgentStopped    Code = "agent_stopped"           // its agent, or one above it, was cancelled
 	CodeShuttingDown    Code = "shutting_down"
 	CodeInternal        Code = "internal_error"
+
+	// CodeToolParse is that of a warning: what looked like a call of a tool could not be
+	// read as one, and is in the answer as text.
+	CodeToolParse Code = "tool_parse_error"
+	// CodeIgnored is that of a warning: a wish that the model cannot fulfil.
+	CodeIgnored Code = "ignored"
 )
 
 // Sentinels for errors.Is: they match any *Error of the same code.

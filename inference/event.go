@@ -1,6 +1,6 @@
 package inference
 
-// EventKind tells the three kinds of Event apart.
+// EventKind tells the kinds of Event apart.
 type EventKind string
 
 const (
@@ -12,6 +12,13 @@ const (
 	// and where they were asked for the Logprobs of tokens whose text is
 	// complete with it. Text is empty only beside Logprobs.
 	EventText EventKind = "text"
+	// EventReasoning carries a piece of what the model thinks before its answer, in
+	// Text, and Logprobs as EventText does.
+	EventReasoning EventKind = "reasoning"
+	// EventToolCall begins a call of a tool (Call has ID and Name) or carries a piece
+	// of its arguments (Call.Arguments). Calls come one after the other, numbered
+	// from 0; a later Index closes the one before.
+	EventToolCall EventKind = "tool_call"
 	// EventDone comes last and once: Finish and Usage are final.
 	EventDone EventKind = "done"
 )
@@ -22,6 +29,10 @@ type FinishReason string
 const (
 	FinishStop   FinishReason = "stop"   // end-of-generation token or stop string
 	FinishLength FinishReason = "length" // MaxTokens reached or context full
+	// FinishToolCalls: the answer ended with calls of tools.
+	FinishToolCalls FinishReason = "tool_calls"
+	// FinishRepetition: the same text came over and over, and was cut off there.
+	FinishRepetition FinishReason = "repetition"
 )
 
 // Usage counts tokens and where the time went. Times are milliseconds of wall
@@ -39,6 +50,8 @@ type Usage struct {
 	// AcceptedTokens of the completion are those that were right.
 	DraftedTokens  int `json:"drafted_tokens,omitempty"`
 	AcceptedTokens int `json:"accepted_tokens,omitempty"`
+	// ReasoningTokens of the completion were thinking.
+	ReasoningTokens int `json:"reasoning_tokens,omitempty"`
 	// Prefix tells about CachedTokens; nil where nothing is known.
 	Prefix *PrefixUsage `json:"prefix,omitempty"`
 }
@@ -69,11 +82,33 @@ type Event struct {
 	Kind     EventKind      `json:"kind"`
 	Text     string         `json:"text,omitempty"`
 	Logprobs []TokenLogprob `json:"logprobs,omitempty"`
+	Call     *ToolCallDelta `json:"call,omitempty"`
 	Finish   FinishReason   `json:"finish,omitempty"`
 	Usage    *Usage         `json:"usage,omitempty"`
+	// Warnings of EventDone are what the caller should know about a whole answer,
+	// for example that something in it looked like a call of a tool and could not be
+	// read as one.
+	Warnings []Warning `json:"warnings,omitempty"`
 	// More says that the next event is already here, so that a surface may
 	// send both at once.
 	More bool `json:"-"`
+}
+
+// ToolCallDelta is a piece of a call of a tool.
+type ToolCallDelta struct {
+	Index int `json:"index"`
+	// ID and Name are in the first piece of a call only.
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name,omitempty"`
+	// Arguments is the next piece of the text of a JSON object, whole characters.
+	Arguments string `json:"arguments,omitempty"`
+}
+
+// Warning is something about an answer that its caller should know and that is no
+// failure.
+type Warning struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
 }
 
 // TokenLogprob is one token of the answer with its probability.

@@ -7,6 +7,7 @@ const (
 	RoleSystem    = "system"
 	RoleUser      = "user"
 	RoleAssistant = "assistant"
+	RoleTool      = "tool" // what a tool returned
 )
 
 // Message is one turn of a conversation. Content is text; other kinds of
@@ -15,8 +16,15 @@ type Message struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 	// Name is the optional name of the participant (OpenAI's field of that
-	// name); templates that know it print it.
+	// name), of a tool's result that of the tool; templates that know it print it.
 	Name string `json:"name,omitempty"`
+	// Reasoning is what an assistant thought before Content. Templates decide
+	// whether the model sees it again.
+	Reasoning string `json:"reasoning,omitempty"`
+	// ToolCalls are those an assistant made, after Content.
+	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
+	// ToolCallID is the call whose result Content is; of RoleTool only.
+	ToolCallID string `json:"tool_call_id,omitempty"`
 }
 
 // Request asks for one completion, either of a conversation (Messages, through
@@ -28,6 +36,13 @@ type Request struct {
 	Prompt   *Prompt   `json:"prompt,omitempty"`
 	Params   Params    `json:"params"`
 	Caller   Caller    `json:"caller,omitzero"`
+	// Tools that the answer may call, and whether it has to; of conversations only.
+	Tools      []Tool     `json:"tools,omitempty"`
+	ToolChoice ToolChoice `json:"tool_choice,omitzero"`
+	// Format is the form that the text of the answer must have; nil for any.
+	Format *Format `json:"format,omitempty"`
+	// Reasoning says how much the model thinks before it answers.
+	Reasoning Reasoning `json:"reasoning,omitzero"`
 }
 
 // Caller says who asks, how urgent it is and what follows: what a scheduler and
