@@ -52,7 +52,11 @@ func variablesOf(t *testing.T, data []byte) map[string]jinja.Value {
 	}
 	out := map[string]jinja.Value{}
 	for k, raw := range fields {
-		out[k] = fromJSON(t, raw)
+		v, err := parseJSON(raw)
+		if err != nil {
+			t.Fatalf("%v in %s", err, raw)
+		}
+		out[k] = v
 	}
 	return out
 }

@@ -24,7 +24,10 @@ const ChatML = `{% for message in messages %}` +
 	`{% if add_generation_prompt %}<|im_start|>assistant{{ "\n" }}{% endif %}`
 
 // Template is a compiled chat template. It is safe for concurrent use.
-type Template struct{ compiled *jinja.Template }
+type Template struct {
+	compiled *jinja.Template
+	able     Abilities
+}
 
 // Compile compiles the source of a chat template, as a GGUF holds it in
 // tokenizer.chat_template. The error names the line; it is ErrNoTemplate for
@@ -40,13 +43,24 @@ func Compile(source string) (*Template, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile chat template: %w", err)
 	}
-	return &Template{compiled}, nil
+	t := &Template{compiled: compiled}
+	t.able = t.probe()
+	return t, nil
 }
+
+// Abilities says what the template can print, as trials showed.
+func (t *Template) Abilities() Abilities { return t.able }
 
 // RenderOptions is what a template may know besides the messages.
 type RenderOptions struct {
 	// AddGenerationPrompt asks for the opening of the assistant's turn.
 	AddGenerationPrompt bool
+	// Tools that the answer may call.
+	Tools []inference.Tool
+	// Think switches thinking where the template has a switch; nil leaves it alone.
+	Think *bool
+	// Effort goes to templates that print one; empty leaves it alone.
+	Effort inference.Effort
 	// BOS and EOS are the texts of the model's tokens of those names. Many
 	// templates print BOS first, so the prompt must not get a second one when
 	// it is tokenised.
@@ -55,30 +69,41 @@ type RenderOptions struct {
 	Now time.Time
 }
 
-// Render renders messages into a prompt. A template's own refusal is an
-// *inference.Error with its words (CodeInvalidRequest for "messages"); so is
-// what the template cannot do with these messages. A template that exceeds
-// what a rendering may use is an *inference.Error with CodeInternal: the fault
-// is the model's, not the request's.
+// Render renders messages into a prompt. Where the template cannot print tools,
+// calls or their results they become text of the messages (see fill). A template's
+// own refusal is an *inference.Error with its words (CodeInvalidRequest for
+// "messages"); so is what the template cannot do with these messages. A template
+// that exceeds what a rendering may use is an *inference.Error with CodeInternal:
+// the fault is the model's, not the request's.
 func (t *Template) Render(messages []inference.Message, o RenderOptions) (string, error) {
+	messages, o.Tools = t.able.fill(messages, o.Tools)
 	list := make([]jinja.Value, len(messages))
-	for i, m := range messages {
-		d := jinja.NewDict()
-		d.Set("role", m.Role)
-		d.Set("content", m.Content)
-		if m.Name != "" {
-			d.Set("name", m.Name)
+	for i := range messages {
+		m, err := t.able.message(&messages[i])
+		if err != nil {
+			return "", refuse(fmt.Sprintf("messages[%d].tool_calls", i), err)
 		}
-		list[i] = d
+		list[i] = m
 	}
-	return t.render(map[string]jinja.Value{
+	tools, err := toolList(o.Tools)
+	if err != nil {
+		return "", err
+	}
+	variables := map[string]jinja.Value{
 		"messages":              jinja.NewList(list...),
-		"tools":                 nil,
+		"tools":                 tools,
 		"documents":             nil,
 		"add_generation_prompt": o.AddGenerationPrompt,
 		"bos_token":             o.BOS,
 		"eos_token":             o.EOS,
-	}, o.Now)
+	}
+	if name := t.able.ThinkSwitch; name != "" && o.Think != nil {
+		variables[name] = *o.Think
+	}
+	if t.able.Effort && o.Effort != "" {
+		variables[effortSwitch] = string(o.Effort)
+	}
+	return t.render(variables, o.Now)
 }
 
 // refusal is the argument of a template's raise_exception.

@@ -6,27 +6,26 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"testing"
 
 	"dure/inference/chat/jinja"
 )
 
-// fromJSON reads a JSON value as Python's json.loads does: keys keep their
+// parseJSON reads one JSON value as Python's json.loads does: keys keep their
 // order, and integers stay integers.
-func fromJSON(t *testing.T, data []byte) jinja.Value {
-	t.Helper()
+func parseJSON(data []byte) (jinja.Value, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	v, err := nextJSON(d)
 	if err != nil {
-		t.Fatalf("%v in %s", err, data)
+		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		t.Fatalf("more than one value in %s", data)
+		return nil, fmt.Errorf("more than one JSON value")
 	}
-	return v
+	return v, nil
 }
 
+// nextJSON reads one value.
 func nextJSON(d *json.Decoder) (jinja.Value, error) {
 	token, err := d.Token()
 	if err != nil {
