@@ -35,6 +35,13 @@
 // more than 1,024 tokens can keep; only where the bound has risen over a flat
 // row is the tail cut.
 //
+// # Constraints
+//
+// A [Constraint] excludes tokens as if their logits were -Inf, before all cuts. The
+// likeliest are asked about one by one; only where too few of them are allowed is the
+// constraint asked for all. With mirostat the probabilities are then those among the
+// allowed candidates.
+//
 // # Changed logits
 //
 // Bias, penalties and DRY change the logits of few tokens. The row is not

@@ -24,8 +24,9 @@ const (
 const stream = 0x9e3779b97f4a7c15
 
 // ErrNoToken is returned when a row holds no token that could be drawn: it is
-// empty, or every logit is NaN, -Inf or banned by the request's bias.
-var ErrNoToken = errors.New("sample: no token has a usable logit (the row is empty, or NaN, -Inf or banned throughout)")
+// empty, or every logit is NaN, -Inf, banned by the request's bias or excluded by its
+// constraint.
+var ErrNoToken = errors.New("sample: no token has a usable logit (the row is empty, or NaN, -Inf, banned or excluded throughout)")
 
 // Vocabulary is what a Sampler needs to know of the model.
 type Vocabulary interface {
@@ -58,7 +59,9 @@ type Sampler struct {
 	history *history // nil where no option looks back
 	dry     *dry     // nil is off
 
+	constraint Constraint // nil excludes nothing
 	ranking    *ranking
+	wide       *ranking    // of tokens that may be excluded, where there is a constraint
 	candidates []candidate // what the ranking left, sorted by falling logit
 	weights    []float64   // parallel to the surviving candidates while drawing
 	scores     []key       // of typical
@@ -173,6 +176,9 @@ func (s *Sampler) Accept(token int32) {
 	if s.history != nil {
 		s.history.accept(token)
 	}
+	if s.constraint != nil {
+		s.constraint.Accept(token)
+	}
 }
 
 // Sample draws a token from logits, one float per token of the vocabulary, and
@@ -183,7 +189,7 @@ func (s *Sampler) Accept(token int32) {
 // It does not allocate, but where DRY finds more continuations than ever
 // before. The only error is ErrNoToken.
 func (s *Sampler) Sample(logits []float32) (int32, error) {
-	if s.Greedy() && s.changes == nil {
+	if s.Greedy() && s.changes == nil && !s.constrained() {
 		return argmax(logits)
 	}
 	left := s.survivors(logits)
@@ -205,7 +211,7 @@ func (s *Sampler) Sample(logits []float32) (int32, error) {
 // each: the state after all steps. It draws no token, but XTC tosses its coin.
 // The only error is ErrNoToken.
 func (s *Sampler) Distribution(logits []float32) ([]inference.Candidate, error) {
-	if s.Greedy() && s.changes == nil {
+	if s.Greedy() && s.changes == nil && !s.constrained() {
 		token, err := argmax(logits)
 		if err != nil {
 			return nil, err
@@ -233,7 +239,12 @@ func (s *Sampler) survivors(logits []float32) []candidate {
 	if s.dry != nil {
 		s.dry.mark(s.history, s.changes)
 	}
-	s.ranking.collect(logits)
+	constrained := s.constrained()
+	if constrained {
+		s.rankAllowed(logits)
+	} else {
+		s.ranking.collect(logits)
+	}
 	s.candidates = s.candidates[:0]
 	for _, k := range s.ranking.keys {
 		s.candidates = append(s.candidates, candidate{k.logit(), k.token()})
@@ -244,6 +255,9 @@ func (s *Sampler) survivors(logits []float32) []candidate {
 	}
 	if s.mirostat != nil {
 		return s.mirostat.keep(c, s.temperature, func() float64 {
+			if constrained {
+				return s.weigh(c)
+			}
 			return s.changes.rowWeight(logits, c[0].logit, s.temperature)
 		})
 	}

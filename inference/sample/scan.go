@@ -55,8 +55,7 @@ func newRanking(k int, c *changes) *ranking {
 // collect ranks the row and leaves the best k, or fewer where the row has not
 // as many above -Inf, sorted from the best down in r.keys.
 func (r *ranking) collect(logits []float32) {
-	r.keys = r.keys[:0]
-	r.bound = float32(math.Inf(-1))
+	r.reset()
 	i := 0
 	for ; i+8 <= len(logits); i += 8 {
 		b := (*[8]float32)(logits[i:])
@@ -72,6 +71,11 @@ func (r *ranking) collect(logits []float32) {
 	}
 	r.shrink()
 	sortKeys(r.keys)
+}
+
+func (r *ranking) reset() {
+	r.keys = r.keys[:0]
+	r.bound = float32(math.Inf(-1))
 }
 
 // take adds those of logits that are above the bound; first is the index of
