@@ -9,6 +9,7 @@ import (
 	"dure/inference"
 	"dure/inference/engine"
 	"dure/inference/prefix"
+	"dure/inference/sched"
 )
 
 // Config shapes how a loaded model is served. Derive fills what is left zero.
@@ -55,6 +56,9 @@ type Config struct {
 	// Gap is how long running answers may stand still while a prompt is read; 0 is
 	// three steps, but at least what wideChunk takes.
 	Gap time.Duration
+	// Costs were measured of this model, loaded like this, before: the scheduler
+	// begins with them, and forgets them as it sees its own. Empty is none.
+	Costs Costs
 	// CacheRAM is the memory, in bytes, for states of sequences that wait outside
 	// of the context; 0 is none.
 	CacheRAM int64
@@ -70,6 +74,13 @@ type Config struct {
 	// Turns, when set, are taken on the device for each engine call.
 	Turns Turns `json:"-"`
 }
+
+// Costs are what steps and pieces of prompts took, see sched.Scheduler.Seed.
+type (
+	Costs     = sched.Costs
+	StepCost  = sched.StepCost
+	ChunkCost = sched.ChunkCost
+)
 
 // Turns are taken where other processes compute on the same device. One goroutine
 // calls it, the owner.

@@ -110,7 +110,9 @@ func (l *LLM) newOwner() (_ *owner, err error) {
 	o.batch, o.pace, o.guesser = o.ctx.NewBatch(), newPace(l.cfg.Threads, o.ctx.Waited()), newGuesser(l.cfg)
 	if o.cache, err = prefix.Open(o.ctx, o.batch, l.prefixOptions(), l.log); err == nil {
 		o.pins = newPins(o.cache.Tree.Stats(), l.cfg.Sequences)
-		o.sched, err = sched.New(l.limits(o.cache.Checkpoints()))
+		if o.sched, err = sched.New(l.limits(o.cache.Checkpoints())); err == nil {
+			err = o.sched.Seed(l.cfg.Costs)
+		}
 	}
 	if err != nil {
 		o.close()

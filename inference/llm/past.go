@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dure/inference"
@@ -16,27 +17,77 @@ import (
 type spoken [sha256.Size]byte
 
 // conversationBegin is what the name of every conversation starts from.
-var conversationBegin = sha256.Sum256([]byte("dure: a conversation of one model and its chat template, 1"))
+var conversationBegin = spoken(sha256.Sum256([]byte("dure: a conversation of one model and its chat template, 1")))
+
+// begin is what the name of a request's conversation starts from: what else is
+// rendered in front of it counts, for an answer to other tools is not its past.
+func begin(req *inference.Request) spoken {
+	head := struct {
+		Tools  []inference.Tool
+		Effort inference.Effort
+	}{req.Tools, req.Reasoning.Effort}
+	if head.Tools == nil && head.Effort == "" {
+		return conversationBegin
+	}
+	return chain(conversationBegin, head)
+}
 
 // names returns the name of the conversation up to each message: a chain, so
 // that a change anywhere changes the names from there on. A message goes in as
-// JSON, every field of it; of answers the outer white space does not, because
-// clients trim it.
-func names(messages []inference.Message) []spoken {
+// JSON, every field of it, but for what clients change or drop of what they were
+// given.
+func names(name spoken, messages []inference.Message) []spoken {
 	all := make([]spoken, len(messages))
-	name := spoken(conversationBegin)
+	calls := map[string]int{}
 	for i, m := range messages {
 		if m.Role == inference.RoleAssistant {
-			m.Content = strings.TrimSpace(m.Content)
+			clear(calls)
+			m = asSent(m, calls)
 		}
-		fields, err := json.Marshal(m)
-		if err != nil {
-			panic(fmt.Sprintf("a message that is no JSON: %v", err)) // it consists of strings
+		if call, ok := calls[m.ToolCallID]; ok {
+			m.ToolCallID = fmt.Sprint("call ", call)
 		}
-		name = sha256.Sum256(append(name[:], fields...))
+		name = chain(name, m)
 		all[i] = name
 	}
 	return all
+}
+
+func chain(name spoken, v any) spoken {
+	fields, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("what is no JSON goes into a name: %v", err)) // surfaces checked it
+	}
+	return sha256.Sum256(append(name[:], fields...))
+}
+
+// asSent is an answer without what clients change of it before they send it again:
+// outer white space, its thinking, the form of arguments, the names of calls. Those
+// are replaced by their places, which calls learns, so that a result belongs to its
+// call all the same.
+func asSent(m inference.Message, calls map[string]int) inference.Message {
+	m.Content, m.Reasoning = strings.TrimSpace(m.Content), ""
+	m.ToolCalls = slices.Clone(m.ToolCalls)
+	for i, c := range m.ToolCalls {
+		calls[c.ID] = i
+		m.ToolCalls[i] = inference.ToolCall{Name: c.Name, Arguments: plain(c.Arguments)}
+	}
+	return m
+}
+
+// plain is JSON with its keys sorted and without white space; what is none stays.
+func plain(text string) string {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil || d.More() {
+		return text
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return text
+	}
+	return string(out)
 }
 
 // past remembers the tokens of conversations that ended in an answer: the

@@ -25,18 +25,18 @@ func conversation(contents ...string) []inference.Message {
 // not on the white space around answers.
 func TestNamesOfConversations(t *testing.T) {
 	base := conversation("q", "a", "q2", "a2")
-	of := names(base)
+	of := names(conversationBegin, base)
 	for i := range base {
 		for j := range i {
 			if of[i] == of[j] {
 				t.Errorf("messages %d and %d have one name", i, j)
 			}
 		}
-		if got := names(base[:i+1])[i]; got != of[i] {
+		if got := names(conversationBegin, base[:i+1])[i]; got != of[i] {
 			t.Errorf("the name of message %d depends on what follows", i)
 		}
 	}
-	if got := names(conversation("q", " a\n", "q2", "\t a2"))[3]; got != of[3] {
+	if got := names(conversationBegin, conversation("q", " a\n", "q2", "\t a2"))[3]; got != of[3] {
 		t.Error("white space around answers counts")
 	}
 	for name, other := range map[string][]inference.Message{
@@ -48,7 +48,7 @@ func TestNamesOfConversations(t *testing.T) {
 		"another order":                 conversation("q2", "a2", "q", "a"),
 		"none":                          conversation("", "", "", ""),
 	} {
-		all := names(other)
+		all := names(conversationBegin, other)
 		if all[len(all)-1] == of[3] {
 			t.Errorf("%s changes nothing", name)
 		}
@@ -58,18 +58,65 @@ func TestNamesOfConversations(t *testing.T) {
 // Whatever a message says is part of the name: a field that is added to it and
 // left out here would give one client the tokens of another conversation.
 func TestNamesHoldEveryFieldOfAMessage(t *testing.T) {
-	plain := names([]inference.Message{{}})[0]
+	plain := names(conversationBegin, []inference.Message{{}})[0]
 	kind := reflect.TypeFor[inference.Message]()
 	for i := range kind.NumField() {
 		var m inference.Message
-		field := reflect.ValueOf(&m).Elem().Field(i)
-		if field.Kind() != reflect.String {
+		switch field := reflect.ValueOf(&m).Elem().Field(i); field.Kind() {
+		case reflect.String:
+			field.SetString("x")
+		case reflect.Slice: // an empty call counts
+			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		default:
 			t.Fatalf("%s is a %s: give it a value here", kind.Field(i).Name, field.Kind())
 		}
-		field.SetString("x")
-		if names([]inference.Message{m})[0] == plain {
+		if names(conversationBegin, []inference.Message{m})[0] == plain {
 			t.Errorf("%s does not count", kind.Field(i).Name)
 		}
+	}
+}
+
+// Clients give calls other names, write their arguments anew and drop the thinking;
+// which result belongs to which call counts.
+func TestNamesOfConversationsWithCalls(t *testing.T) {
+	said := func(thought, one, two, arguments string, first, second string) spoken {
+		all := names(conversationBegin, []inference.Message{
+			{Role: inference.RoleUser, Content: "q"},
+			{Role: inference.RoleAssistant, Reasoning: thought, ToolCalls: []inference.ToolCall{
+				{ID: one, Name: "look", Arguments: arguments}, {ID: two, Name: "look", Arguments: `{}`}}},
+			{Role: inference.RoleTool, ToolCallID: first, Content: "x"},
+			{Role: inference.RoleTool, ToolCallID: second, Content: "y"},
+		})
+		return all[3]
+	}
+	want := said("hm", "a", "b", `{"k": 1.50, "j": [true]}`, "a", "b")
+	for name, got := range map[string]spoken{
+		"other names":                said("hm", "c", "d", `{"k": 1.50, "j": [true]}`, "c", "d"),
+		"another order of arguments": said("hm", "a", "b", `{"j":[true],"k":1.50}`, "a", "b"),
+		"no thinking":                said("", "a", "b", `{"k": 1.50, "j": [true]}`, "a", "b"),
+	} {
+		if got != want {
+			t.Errorf("%s: another conversation", name)
+		}
+	}
+	for name, got := range map[string]spoken{
+		"results of each other": said("hm", "a", "b", `{"k": 1.50, "j": [true]}`, "b", "a"),
+		"another argument":      said("hm", "a", "b", `{"k": 1.51, "j": [true]}`, "a", "b"),
+		"a result of no call":   said("hm", "a", "b", `{"k": 1.50, "j": [true]}`, "a", "z"),
+	} {
+		if got == want {
+			t.Errorf("%s: the same conversation", name)
+		}
+	}
+}
+
+// Other tools, or another effort, are another conversation; nil and no tools are one.
+func TestWhatIsRenderedInFrontCounts(t *testing.T) {
+	plain := begin(&inference.Request{})
+	tools := begin(&inference.Request{Tools: []inference.Tool{{Name: "a"}}})
+	if plain != conversationBegin || tools == plain || tools == begin(&inference.Request{Tools: []inference.Tool{{Name: "b"}}}) ||
+		begin(&inference.Request{Reasoning: inference.Reasoning{Effort: inference.EffortLow}}) == plain {
+		t.Error("what is in front does not count")
 	}
 }
 
@@ -83,8 +130,8 @@ func TestNamesDiffer(t *testing.T) {
 		})
 		a := rapid.SliceOfN(message, 1, 4).Draw(t, "a")
 		b := rapid.SliceOfN(message, 1, 4).Draw(t, "b")
-		same := names(a)[len(a)-1] == names(b)[len(b)-1]
-		if same != slices.Equal(a, b) {
+		same := names(conversationBegin, a)[len(a)-1] == names(conversationBegin, b)[len(b)-1]
+		if same != reflect.DeepEqual(a, b) {
 			t.Fatalf("%+v and %+v: one name %t", a, b, same)
 		}
 	})
@@ -95,7 +142,7 @@ func TestNamesDiffer(t *testing.T) {
 func TestPastForgetsWhatWasNotAskedForLongest(t *testing.T) {
 	of := make([]spoken, 12)
 	for i := range of {
-		of[i] = names(conversation(fmt.Sprint(i)))[0]
+		of[i] = names(conversationBegin, conversation(fmt.Sprint(i)))[0]
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		p := past{limit: rapid.IntRange(0, 4*entryBytes).Draw(t, "limit")}

@@ -105,7 +105,7 @@ func (l *LLM) recall(ctx context.Context, req *inference.Request, rendered strin
 	if l.cfg.Rerender || !answered {
 		return nil, nil, nil
 	}
-	of, c := names(req.Messages), &l.reentry.counters
+	of, c := names(begin(req), req.Messages), &l.reentry.counters
 	l.reentry.mu.Lock()
 	k, said := l.reentry.past.longest(of)
 	l.reentry.mu.Unlock()
@@ -217,7 +217,7 @@ func (l *LLM) remember(req *inference.Request, prompt []engine.Token, u *utteran
 		}
 	}
 	answer := inference.Message{Role: inference.RoleAssistant, Content: u.text.String()}
-	all := names(append(slices.Clip(req.Messages), answer))
+	all := names(begin(req), append(slices.Clip(req.Messages), answer))
 	l.reentry.mu.Lock()
 	defer l.reentry.mu.Unlock()
 	l.reentry.past.limit = l.reentryLimit()
