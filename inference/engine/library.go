@@ -28,6 +28,11 @@ type Library struct {
 	dir     string
 	version string
 	log     *engineLog
+	amx     struct {
+		once  sync.Once
+		packs bool
+		err   error
+	}
 }
 
 var opened struct {

@@ -98,17 +98,26 @@ func (l *Library) LoadModel(ctx context.Context, opt LoadOptions) (*Model, error
 		}
 		return ctx.Err() == nil
 	}
+	m, err := l.loadPacked(ctx, opt, params)
+	if err != nil {
+		return nil, err
+	}
+	m.vocabulary = readVocabulary(m)
+	return m, nil
+}
+
+// load reads the file with these parameters, whatever the CPU makes of the weights.
+func (l *Library) load(ctx context.Context, path string, params llama.ModelParams) (*Model, error) {
 	l.log.takeProblems()
-	handle, err := llama.ModelLoadFromFile(opt.Path, params)
+	handle, err := llama.ModelLoadFromFile(path, params)
 	if err != nil || handle == 0 {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("%w: %s: %s", ErrLoad, opt.Path, l.log.takeProblems())
+		return nil, fmt.Errorf("%w: %s: %s", ErrLoad, path, l.log.takeProblems())
 	}
 	m := &Model{lib: l, handle: handle, vocab: llama.ModelGetVocab(handle)}
 	m.facts = m.readFacts()
-	m.vocabulary = readVocabulary(m)
 	return m, nil
 }
 

@@ -60,7 +60,13 @@ func (l *Library) Probe(opt ProbeOptions) (_ Layout, err error) {
 	lines := newSizes()
 	defer l.log.copyTo(lines)()
 	l.log.takeProblems()
-	model, err := llama.ModelLoadFromFile(opt.Path, opt.modelParams())
+	load := opt.modelParams()
+	if amx, err := l.packsAMX(); err != nil {
+		return Layout{}, fail(err)
+	} else if amx && !opt.NoRepack {
+		defer choosePacking(opt.Path, l.onCard(opt.GPULayers)).apply(&load)()
+	}
+	model, err := llama.ModelLoadFromFile(opt.Path, load)
 	if err != nil || model == 0 {
 		return Layout{}, fail(errors.New(l.log.takeProblems()))
 	}
