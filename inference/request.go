@@ -33,9 +33,12 @@ type Request struct {
 	// ID names the request in logs and answers. The caller makes it.
 	ID       string    `json:"id"`
 	Messages []Message `json:"messages,omitempty"`
-	Prompt   *Prompt   `json:"prompt,omitempty"`
-	Params   Params    `json:"params"`
-	Caller   Caller    `json:"caller,omitzero"`
+	// Continue: the last message, an assistant's, is the beginning of the answer, which
+	// goes on from there.
+	Continue bool    `json:"continue,omitempty"`
+	Prompt   *Prompt `json:"prompt,omitempty"`
+	Params   Params  `json:"params"`
+	Caller   Caller  `json:"caller,omitzero"`
 	// Tools that the answer may call, and whether it has to; of conversations only.
 	Tools      []Tool     `json:"tools,omitempty"`
 	ToolChoice ToolChoice `json:"tool_choice,omitzero"`

@@ -10,14 +10,15 @@ import (
 
 // wireRequest is the body of either route.
 type wireRequest struct {
-	Model    string              `json:"model,omitempty"`
-	Messages []inference.Message `json:"messages,omitempty"`
-	Prompt   any                 `json:"prompt,omitempty"` // text or token ids
-	Stream   bool                `json:"stream"`
+	Model    string        `json:"model,omitempty"`
+	Messages []wireMessage `json:"messages,omitempty"`
+	Prompt   any           `json:"prompt,omitempty"` // text or token ids
+	Stream   bool          `json:"stream"`
 	Options  struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
 	wireParams
+	wireTools
 	wireCaller
 }
 
@@ -109,7 +110,7 @@ func newParams(p inference.Params) wireParams {
 
 // encode returns the route of a request, below the base, and its body.
 func encode(name string, req *inference.Request) (path string, body []byte, err error) {
-	w := wireRequest{Model: name, Messages: req.Messages, Stream: true, wireParams: newParams(req.Params), wireCaller: newCaller(req.Caller)}
+	w := wireRequest{Model: name, Messages: newMessages(req.Messages), Stream: true, wireParams: newParams(req.Params), wireTools: newTools(req), wireCaller: newCaller(req.Caller)}
 	w.Options.IncludeUsage = true
 	path = "/chat/completions"
 	if p := req.Prompt; p != nil {

@@ -14,6 +14,7 @@ import (
 // stream reads server-sent events.
 type stream struct {
 	lines  *bufio.Reader
+	ready  []inference.Event // of the chunk that was read last
 	finish inference.FinishReason
 	usage  inference.Usage
 }
@@ -23,10 +24,10 @@ var errTruncated = errors.New("the endpoint ended the stream before it was done"
 // chunk is what one data line may hold.
 type chunk struct {
 	Choices []struct {
-		Delta        struct{ Content string } `json:"delta"`
-		Text         string                   `json:"text"` // of a text completion
-		Logprobs     *wireLogprobs            `json:"logprobs"`
-		FinishReason inference.FinishReason   `json:"finish_reason"`
+		Delta        delta                  `json:"delta"`
+		Text         string                 `json:"text"` // of a text completion
+		Logprobs     *wireLogprobs          `json:"logprobs"`
+		FinishReason inference.FinishReason `json:"finish_reason"`
 	} `json:"choices"`
 	Usage *struct {
 		PromptTokens     int `json:"prompt_tokens"`
@@ -34,6 +35,9 @@ type chunk struct {
 		Details          struct {
 			Cached int `json:"cached_tokens"`
 		} `json:"prompt_tokens_details"`
+		Completion struct {
+			Reasoning int `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
 		Dure struct {
 			QueueMS   float64 `json:"queue_ms"`
 			RestoreMS float64 `json:"restore_ms"`
@@ -45,9 +49,14 @@ type chunk struct {
 	Error *wireError `json:"error"`
 }
 
-// next returns the next text, or EventDone.
+// next returns the next piece of the answer, or EventDone.
 func (s *stream) next() (inference.Event, error) {
 	for {
+		if len(s.ready) > 0 {
+			ev := s.ready[0]
+			s.ready = s.ready[1:]
+			return ev, nil
+		}
 		data, err := s.data()
 		if err != nil {
 			return inference.Event{}, err
@@ -62,30 +71,30 @@ func (s *stream) next() (inference.Event, error) {
 		if c.Error != nil {
 			return inference.Event{}, c.Error.typed(0)
 		}
-		if text, logprobs := s.take(&c); text != "" || logprobs != nil {
-			return inference.Event{Kind: inference.EventText, Text: text, Logprobs: logprobs}, nil
-		}
+		s.take(&c)
 	}
 }
 
-func (s *stream) take(c *chunk) (text string, logprobs []inference.TokenLogprob) {
+func (s *stream) take(c *chunk) {
 	for _, choice := range c.Choices {
-		text += choice.Delta.Content + choice.Text
-		logprobs = append(logprobs, choice.Logprobs.tokens()...)
+		text, logprobs := choice.Delta.Content+choice.Text, choice.Logprobs.tokens()
+		s.ready = append(s.ready, choice.Delta.events()...)
+		if text != "" || logprobs != nil {
+			s.ready = append(s.ready, inference.Event{Kind: inference.EventText, Text: text, Logprobs: logprobs})
+		}
 		if choice.FinishReason != "" {
 			s.finish = choice.FinishReason
 		}
 	}
 	if u := c.Usage; u != nil {
 		s.usage = inference.Usage{
-			PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens, CachedTokens: u.Details.Cached,
+			PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens, CachedTokens: u.Details.Cached, ReasoningTokens: u.Completion.Reasoning,
 			QueueMS: u.Dure.QueueMS, RestoreMS: u.Dure.RestoreMS, PrefillMS: u.Dure.PrefillMS, DecodeMS: u.Dure.DecodeMS,
 		}
 		if p := u.Dure.PrefixUsage; p.Tier != "" {
 			s.usage.Prefix = &p
 		}
 	}
-	return text, logprobs
 }
 
 // data returns the payload of the next "data:" line; comments and other fields
