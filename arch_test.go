@@ -75,21 +75,32 @@ var bans = []struct {
 		"one package owns the C boundary of the engine and its traps; NVIDIA's library is another, and go-nvml needs cgo, which the binary is built without"},
 	{"dure", "dure/inference/device/nvml", []string{"dure/inference/device"}, "what a reading means is the device package's to say"},
 	{"dure", "github.com/spf13/cobra", []string{"dure/cmd/dure"}, "the command line is cmd's"},
-	{"dure/inference/openai", "dure/inference/llm", nil, "a surface decodes, calls, encodes; it knows the vocabulary only"},
-	{"dure/inference/openai", "dure/inference/pool", nil, "a surface decodes, calls, encodes; it knows the vocabulary only"},
+	{"dure/inference", "dure/inference/front", []string{"dure/inference/front", "dure/inference/front/fronttest",
+		"dure/inference/openai", "dure/inference/anthropic", "dure/inference/ollama"}, "only HTTP surfaces stand on the front"},
+	{"dure", "dure/inference/openai", []string{"dure/cmd/dure"}, "surfaces know nothing of each other; only cmd puts them together"},
+	{"dure", "dure/inference/anthropic", []string{"dure/cmd/dure"}, "surfaces know nothing of each other; only cmd puts them together"},
+	{"dure", "dure/inference/ollama", []string{"dure/cmd/dure"}, "surfaces know nothing of each other; only cmd puts them together"},
 	{"dure/inference/team", "dure/inference/", nil, "who runs what is counted in front of any model; it knows the vocabulary only"},
 	{"dure/inference/pool", "dure/inference/runner", nil, "the pool is told how to start a runner, so that it is tested without processes"},
 }
 
+// knows lists packages that import nothing of ours but what is named.
+var knows = map[string][]string{
+	"dure/inference/front":        {"dure/inference", "dure/inference/front/strict"},
+	"dure/inference/front/strict": {"dure/inference"},
+	"dure/inference/openai":       {"dure/inference", "dure/inference/front", "dure/inference/front/strict"},
+}
+
 // pure packages import nothing that acts: no engine, process, network or clock.
 var pure = map[string][]string{
-	"dure/inference":        {"dure/"},
-	"dure/kvcache":          {"dure/", "os", "net", "io", "time", "context", "sync"},
-	"dure/inference/sched":  {"dure/", "os", "net", "time", "context", "sync"},
-	"dure/inference/spec":   {"dure/inference/engine", "dure/inference/llm", "os", "net", "sync"},
-	"dure/inference/chat":   {"dure/inference/engine", "dure/inference/llm", "os", "net", "sync"},
-	"dure/inference/plan":   {"dure/inference/", "os", "net", "time", "context", "sync"},
-	"dure/inference/sample": {"dure/inference/engine", "os", "net", "time", "sync"},
+	"dure/inference":              {"dure/"},
+	"dure/kvcache":                {"dure/", "os", "net", "io", "time", "context", "sync"},
+	"dure/inference/front/strict": {"os", "net", "net/http", "time", "context", "sync"},
+	"dure/inference/sched":        {"dure/", "os", "net", "time", "context", "sync"},
+	"dure/inference/spec":         {"dure/inference/engine", "dure/inference/llm", "os", "net", "sync"},
+	"dure/inference/chat":         {"dure/inference/engine", "dure/inference/llm", "os", "net", "sync"},
+	"dure/inference/plan":         {"dure/inference/", "os", "net", "time", "context", "sync"},
+	"dure/inference/sample":       {"dure/inference/engine", "os", "net", "time", "sync"},
 }
 
 func TestImports(t *testing.T) {
@@ -102,6 +113,9 @@ func TestImports(t *testing.T) {
 					t.Errorf("%s imports %s: %s", p.ImportPath, imported, b.Why)
 				}
 			}
+			if only, ok := knows[p.ImportPath]; ok && within(imported, "dure") && !slices.Contains(only, imported) {
+				t.Errorf("%s imports %s: it may know %v only", p.ImportPath, imported, only)
+			}
 			for _, forbidden := range pure[p.ImportPath] {
 				if imported == forbidden || strings.HasSuffix(forbidden, "/") && strings.HasPrefix(imported, forbidden) {
 					t.Errorf("%s imports %s: the package is pure", p.ImportPath, imported)
@@ -110,7 +124,7 @@ func TestImports(t *testing.T) {
 			if imported == "dure" && p.ImportPath != "dure/cmd/dure" {
 				t.Errorf("%s imports the root package: only cmd reads the built-in catalogue", p.ImportPath)
 			}
-			if strings.HasSuffix(imported, "/enginetest") || strings.HasSuffix(imported, "/fetchtest") {
+			if strings.HasSuffix(imported, "/enginetest") || strings.HasSuffix(imported, "/fetchtest") || strings.HasSuffix(imported, "/fronttest") {
 				t.Errorf("%s imports %s outside of tests", p.ImportPath, imported)
 			}
 		}

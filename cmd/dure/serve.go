@@ -22,6 +22,7 @@ import (
 	"dure/inference"
 	"dure/inference/catalog"
 	"dure/inference/engine"
+	"dure/inference/front"
 	"dure/inference/library"
 	"dure/inference/openai"
 	"dure/inference/team"
@@ -161,14 +162,15 @@ func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog
 		modelCollector{h}, poolCollector{h}, deviceCollector{h})
 	defer h.watchDevices(ctx)()
 	agents := team.New()
-	busy := &inFlight{Handler: openai.New(openai.Options{
-		Models: counted{listed{h, entry.Name}, agents}, Team: teamed{agents}, Cache: h.caches, Pool: pooled{h.pool},
+	busy := &inFlight{Handler: front.New(front.Options{
+		Surfaces: []front.Surface{openai.Surface()},
+		Models:   counted{listed{h, entry.Name}, agents}, Team: teamed{agents}, Cache: h.caches, Pool: pooled{h.pool},
 		Log: h.log, Registry: registry,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		Version: "dure-" + buildVersion() + "+llama.cpp-" + library.LlamaVersion,
 		Hosts:   opt.hosts, Origins: opt.origins, APIKeys: apiKeys(), Closing: closing,
 	})}
-	srv := openai.NewServer(busy, h.log)
+	srv := front.NewServer(busy, h.log)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(listener) }()
 	if err := h.preload(ctx, entry, listener.Addr(), out); err != nil {
@@ -255,17 +257,17 @@ type listed struct {
 	primary string // answers requests that name no model
 }
 
-// Open implements openai.Models.
+// Open implements front.Models.
 func (l listed) Open(ctx context.Context, name string, keep time.Duration) (inference.Model, func(), error) {
 	return l.h.pool.Open(ctx, name, keep)
 }
 
-// List implements openai.Models.
-func (l listed) List() []openai.Listing {
+// List implements front.Models.
+func (l listed) List() []front.Listing {
 	loaded := l.h.pool.Loaded()
-	var list []openai.Listing
+	var list []front.Listing
 	for _, e := range l.h.localEntries() {
-		row := openai.Listing{
+		row := front.Listing{
 			Name: e.Name, OwnedBy: "dure", Role: strings.Join(e.Roles, ","), Default: e.Name == l.primary,
 			Context: l.h.llmConfig(e).Context, Params: e.Defaults.Params(),
 		}

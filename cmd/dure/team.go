@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dure/inference"
-	"dure/inference/openai"
+	"dure/inference/front"
 	"dure/inference/runner"
 	"dure/inference/team"
 )
@@ -17,33 +17,33 @@ import (
 // teamed is the table of agents as the HTTP surface wants to see it.
 type teamed struct{ *team.Team }
 
-// Agents implements openai.Team.
-func (t teamed) Agents() []openai.Agent {
+// Agents implements front.Team.
+func (t teamed) Agents() []front.Agent {
 	rows := t.Team.Agents()
-	all := make([]openai.Agent, len(rows))
+	all := make([]front.Agent, len(rows))
 	for i, row := range rows {
-		all[i] = openai.Agent(row)
+		all[i] = front.Agent(row)
 	}
 	return all
 }
 
-// Stop implements openai.Team.
-func (t teamed) Stop(id string) ([]openai.Stopped, bool) {
+// Stop implements front.Team.
+func (t teamed) Stop(id string) ([]front.Stopped, bool) {
 	rows, ok := t.Team.Stop(id)
-	all := make([]openai.Stopped, len(rows))
+	all := make([]front.Stopped, len(rows))
 	for i, row := range rows {
-		all[i] = openai.Stopped(row)
+		all[i] = front.Stopped(row)
 	}
 	return all, ok
 }
 
 // counted are the models with the requests of agents counted by the team.
 type counted struct {
-	openai.Models
+	front.Models
 	team *team.Team
 }
 
-// Open implements openai.Models.
+// Open implements front.Models.
 func (c counted) Open(ctx context.Context, name string, keep time.Duration) (inference.Model, func(), error) {
 	m, release, err := c.Models.Open(ctx, name, keep)
 	if err != nil {
@@ -53,17 +53,17 @@ func (c counted) Open(ctx context.Context, name string, keep time.Duration) (inf
 }
 
 // caches asks the runner of each loaded model what its cache holds.
-func (h *host) caches(ctx context.Context) []openai.CacheReport {
+func (h *host) caches(ctx context.Context) []front.CacheReport {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
 	defer cancel()
 	loaded := h.pool.Loaded()
-	var all []openai.CacheReport
+	var all []front.CacheReport
 	for _, name := range slices.Sorted(maps.Keys(loaded)) {
 		client, ok := loaded[name].(*runner.Client)
 		if !ok {
 			continue
 		}
-		row := openai.CacheReport{Model: name}
+		row := front.CacheReport{Model: name}
 		var err error
 		if row.Cache, err = cacheOf(ctx, client); err != nil {
 			row.Error = err.Error()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dure/inference"
+	"dure/inference/front"
 )
 
 // cutHint takes the advice off a message.
@@ -28,7 +29,7 @@ func TestAdvice(t *testing.T) {
 		{inference.CodeRunnerLost, "died", "died", false},
 	} {
 		w := newWorld(t, script(&inference.Error{Code: tt.code, Message: tt.message}))
-		w.models.remote = tt.remote
+		w.models.Remote = tt.remote
 		for _, body := range []string{hello, helloStream, helloTimes(2)} {
 			var e errorBody
 			decodeInto(t, w.chat(body).body, &e)
@@ -44,5 +45,5 @@ func TestRefusalsNameTheFix(t *testing.T) {
 	w := newWorld(t, nil)
 	w.chat(`{"messages":[{"role":"tool","content":"4"}]}`).
 		wantError(t, 400, kindInvalid, "unsupported_parameter", "messages[0].role", "in a message of the role user")
-	w.chat(strings.Repeat(" ", maxBody+1)).wantError(t, 413, kindInvalid, "request_too_large", "", "send less text")
+	w.chat(strings.Repeat(" ", front.MaxBody+1)).wantError(t, 413, kindInvalid, "request_too_large", "", "send less text")
 }

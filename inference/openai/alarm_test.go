@@ -3,17 +3,16 @@ package openai
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"dure/inference"
+	"dure/inference/front"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -95,13 +94,13 @@ func TestKeepAlive(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, dial, stop := newPipeWorld(t, tt.generate)
 				defer stop()
-				w.models.open = func(context.Context, string) error { time.Sleep(tt.load); return nil }
+				w.models.OnOpen = func(context.Context, string) error { time.Sleep(tt.load); return nil }
 				conn := dial()
 				begin := time.Now()
 				lines := make(chan []string)
 				go func() { lines <- timed(t, conn, begin) }()
 				post(conn, helloStream, len(helloStream))
-				<-w.over
+				<-w.Over
 				synctest.Wait()
 				conn.Close()
 				if diff := cmp.Diff(tt.want, <-lines); diff != "" {
@@ -117,7 +116,7 @@ func TestLoadFailsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, stop := newPipeWorld(t, script(nil, started(), done()))
 		defer stop()
-		w.models.open = func(context.Context, string) error {
+		w.models.OnOpen = func(context.Context, string) error {
 			time.Sleep(time.Minute)
 			return &inference.Error{Code: inference.CodeLoadFailed, Message: "no memory"}
 		}
@@ -137,7 +136,7 @@ func TestStuckClientDuringLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, dial, stop := newPipeWorld(t, script(nil))
 		defer stop()
-		w.models.open = func(ctx context.Context, _ string) error {
+		w.models.OnOpen = func(ctx context.Context, _ string) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
@@ -145,14 +144,14 @@ func TestStuckClientDuringLoad(t *testing.T) {
 		defer conn.Close()
 		begin := time.Now()
 		post(conn, helloStream, len(helloStream))
-		<-w.over
-		if waited := time.Since(begin); waited != patience+WriteTimeout {
+		<-w.Over
+		if waited := time.Since(begin); waited != patience+front.WriteTimeout {
 			t.Errorf("dropped after %s", waited)
 		}
-		if got := w.metric("dure_http_slow_clients_total"); got != "1" {
+		if got := w.Metric("dure_http_slow_clients_total"); got != "1" {
 			t.Errorf("slow clients: %q", got)
 		}
-		if got := w.metric(`dure_requests_cancelled_total{phase="load"}`); got != "1" {
+		if got := w.Metric(`dure_requests_cancelled_total{phase="load"}`); got != "1" {
 			t.Errorf("cancelled: %q", got)
 		}
 	})
@@ -175,74 +174,5 @@ func TestAlarmAmongTokens(t *testing.T) {
 				t.Errorf("%v %s", got.err, got.body)
 			}
 		})
-	}
-}
-
-// writes counts what a handler hands to the network.
-type writes struct {
-	discard
-	sizes   []int
-	flushes int
-	fail    bool
-}
-
-func (d *writes) Write(p []byte) (int, error) {
-	if d.fail {
-		return 0, errors.New("gone")
-	}
-	d.sizes = append(d.sizes, len(p))
-	return len(p), nil
-}
-
-func (d *writes) FlushError() error {
-	d.flushes++
-	return nil
-}
-
-// Events that are at hand together are sent together, up to a limit.
-func TestEventsAtHandAreSentTogether(t *testing.T) {
-	g, s, _ := newTestRun(chatShape{}, false, "small")
-	to := &writes{discard: discard{header: http.Header{}}}
-	s.x.ResponseWriter = to
-	s.x.control = http.NewResponseController(to)
-	pass := func(ev inference.Event, more bool) {
-		t.Helper()
-		if err := g.pass(g.choices[0], ev, more); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pass(started(), true)
-	pass(says("a"), true)
-	pass(says(""), true)
-	if len(to.sizes) != 0 {
-		t.Fatalf("sent too early: %v", to.sizes)
-	}
-	pass(says("b"), false)
-	if len(to.sizes) != 1 || to.flushes != 1 {
-		t.Fatalf("%d writes, %d flushes", len(to.sizes), to.flushes)
-	}
-	pass(says("c"), true)
-	pass(says(""), false) // the one that was promised says nothing
-	if len(to.sizes) != 2 {
-		t.Fatalf("held back: %v", to.sizes)
-	}
-	for range 1000 {
-		pass(says("some text"), true)
-	}
-	if len(to.sizes) < 10 {
-		t.Errorf("only %d writes", len(to.sizes))
-	}
-	for _, size := range to.sizes[2:] {
-		if size < maxHeld || size > maxHeld+1000 {
-			t.Errorf("held back %d bytes", size)
-		}
-	}
-	pass(done(), true)
-	if to.flushes != len(to.sizes) || len(s.buf) != 0 {
-		t.Errorf("%d flushes, %d writes, %d bytes left", to.flushes, len(to.sizes), len(s.buf))
-	}
-	to.fail = true
-	if err := s.push(false); !errors.As(err, new(*clientError)) {
-		t.Errorf("got %v", err)
 	}
 }

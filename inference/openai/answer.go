@@ -2,71 +2,80 @@ package openai
 
 import (
 	"crypto/rand"
-	"net/http"
+	"fmt"
 
 	"dure/inference"
+	"dure/inference/front"
 )
 
-// answer encodes the events of a model for the client. It is used by the
-// goroutine of the request only.
-type answer interface {
-	// start opens a choice.
-	start(c *choice) error
-	// text adds a piece to a choice.
-	text(c *choice, text string, tokens []inference.TokenLogprob) error
-	// end closes a choice; final tells that it is the last one.
-	end(c *choice, final bool) error
-	// push sends what there is, unless hold asks to wait for more.
-	push(hold bool) error
-	// begun reports whether the client has had a first byte.
-	begun() bool
-	// done ends the answer.
-	done(u *usage) error
+// encoder is what the two ways to send an answer have in common.
+type encoder struct {
+	x        *front.Exchange
+	shape    shape
+	model    string
+	seed     uint64 // of the first choice
+	logprobs bool
+	choices  []choice
 }
 
-func (x *exchange) newHead(s shape, streamed bool) head {
-	id, object, chunk := s.names()
+func newEncoder(x *front.Exchange, s shape, req *request, model string, seed uint64) *encoder {
+	return &encoder{x: x, shape: s, model: model, seed: seed, logprobs: req.logprobs,
+		choices: make([]choice, max(1, len(req.prompts))*req.n)}
+}
+
+func (e *encoder) head(streamed bool) head {
+	id, object, chunk := e.shape.names()
 	if streamed {
 		object = chunk
 	}
-	return head{ID: id + rand.Text(), Object: object, Created: x.start.Unix(), Model: x.gen.model, Fingerprint: x.h.version}
+	return head{ID: id + rand.Text(), Object: object, Created: e.x.Start().Unix(), Model: e.model, Fingerprint: e.x.Version()}
+}
+
+// start returns this package's side of a choice that begins.
+func (e *encoder) start(c *front.Choice) *choice {
+	own := &e.choices[c.Index]
+	own.Choice = c
+	return own
+}
+
+// unwritten is the error for an event that these shapes have no member for.
+func unwritten(ev inference.Event) error {
+	return fmt.Errorf("the model's event %q was not asked for", ev.Kind)
 }
 
 // whole collects an answer that is sent in one piece.
-type whole struct {
-	x        *exchange
-	shape    shape
-	logprobs bool
-	choices  []*choice
-}
+type whole struct{ *encoder }
 
-func (a *whole) start(c *choice) error {
-	a.choices = append(a.choices, c)
+// Start implements front.Answer.
+func (a *whole) Start(dst []byte, c *front.Choice) ([]byte, error) {
+	own := a.start(c)
 	if a.logprobs {
-		c.tokens = []placed{}
+		own.tokens = []placed{}
 	}
-	return nil
+	return dst, nil
 }
 
-func (a *whole) text(c *choice, text string, tokens []inference.TokenLogprob) error {
-	c.text.WriteString(text)
+// Event implements front.Answer.
+func (a *whole) Event(dst []byte, c *front.Choice, ev inference.Event) ([]byte, error) {
+	if ev.Kind != inference.EventText {
+		return dst, unwritten(ev)
+	}
+	own := &a.choices[c.Index]
+	own.text.WriteString(ev.Text)
 	if a.logprobs {
-		c.tokens = append(c.tokens, c.place(text, tokens)...)
+		own.tokens = append(own.tokens, own.place(ev.Text, ev.Logprobs)...)
 	}
-	return nil
+	return dst, nil
 }
 
-func (a *whole) end(*choice, bool) error { return nil }
+// End implements front.Answer.
+func (a *whole) End(dst []byte, _ *front.Choice, _ bool) ([]byte, error) { return dst, nil }
 
-func (a *whole) push(bool) error { return nil }
-
-func (a *whole) begun() bool { return true }
-
-func (a *whole) done(u *usage) error {
-	body := completion{head: a.x.newHead(a.shape, false), Usage: u, Warnings: a.x.warnings}
-	body.Choices = make([]any, len(a.choices))
-	for _, c := range a.choices {
-		body.Choices[c.index] = a.shape.whole(c)
+// Done implements front.Answer.
+func (a *whole) Done(dst []byte, u inference.Usage) ([]byte, error) {
+	body := completion{head: a.head(false), Usage: wireUsage(u, a.seed), Warnings: a.x.Warnings()}
+	for i := range a.choices {
+		body.Choices = append(body.Choices, a.shape.whole(&a.choices[i]))
 	}
-	return a.x.json(http.StatusOK, body)
+	return front.AppendJSON(dst, body)
 }

@@ -13,25 +13,26 @@ import (
 	"time"
 
 	"dure/inference"
+	"dure/inference/front"
 	"dure/inference/team"
 )
 
 // teamed is a real team as this surface wants to see it.
 type teamed struct{ *team.Team }
 
-func (t teamed) Agents() []Agent {
-	var all []Agent
+func (t teamed) Agents() []front.Agent {
+	var all []front.Agent
 	for _, a := range t.Team.Agents() {
-		all = append(all, Agent(a))
+		all = append(all, front.Agent(a))
 	}
 	return all
 }
 
-func (t teamed) Stop(id string) ([]Stopped, bool) {
+func (t teamed) Stop(id string) ([]front.Stopped, bool) {
 	rows, ok := t.Team.Stop(id)
-	var all []Stopped
+	var all []front.Stopped
 	for _, row := range rows {
-		all = append(all, Stopped(row))
+		all = append(all, front.Stopped(row))
 	}
 	return all, ok
 }
@@ -56,9 +57,9 @@ func holdAt(stage string) generateFunc {
 // holding is a world whose requests stand still at a stage, among them the load.
 func holding(t *testing.T, stage string) (*world, *team.Team) {
 	known := team.New()
-	w := newWorld(t, holdAt(stage), func(o *Options) { o.Team = teamed{known} })
+	w := newWorld(t, holdAt(stage), func(o *front.Options) { o.Team = teamed{known} })
 	if stage == "load" {
-		w.models.open = func(ctx context.Context, _ string) error {
+		w.models.OnOpen = func(ctx context.Context, _ string) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
@@ -95,7 +96,7 @@ func TestDeadline(t *testing.T) {
 			if got.header.Get("X-Should-Retry") != "false" {
 				t.Error("clients would repeat it")
 			}
-			if w.models.opened.Load() != w.models.released.Load() {
+			if w.models.Opened.Load() != w.models.Released.Load() {
 				t.Error("the model was not given back")
 			}
 		}
@@ -106,30 +107,22 @@ func TestDeadline(t *testing.T) {
 func TestDeadlineOfTheModel(t *testing.T) {
 	w := newWorld(t, script(inference.Errorf(inference.CodeDeadline, "it waited too long")))
 	w.chat(`{"deadline_ms":60000,`+hello[1:]).wantError(t, 504, kindServer, "deadline_exceeded", "", "it waited too long")
-	x := &exchange{start: time.Now().Add(-time.Hour)}
-	x.gen.caller.DeadlineMS = 5
-	if x.timeLeft() != 1 {
-		t.Errorf("%d ms are left", x.timeLeft())
-	}
-	if x.gen.caller.DeadlineMS = 0; x.timeLeft() != 0 {
-		t.Error("a deadline came from nothing")
-	}
 }
 
 // A client that leaves has no deadline passed and no agent stopped.
 func TestGoneClientBeforeItsDeadline(t *testing.T) {
 	w, known := holding(t, "decode")
 	ctx, cancel := context.WithCancel(t.Context())
-	req, _ := http.NewRequestWithContext(ctx, "POST", w.url+"/v1/chat/completions",
+	req, _ := http.NewRequestWithContext(ctx, "POST", w.URL+"/v1/chat/completions",
 		strings.NewReader(`{"deadline_ms":600000,"agent":"a",`+helloStream[1:]))
-	res, err := w.client.Do(req)
+	res, err := w.Client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel()
 	res.Body.Close()
-	<-w.over
-	if got := w.lines()[0]; fmt.Sprint(got["status"]) != "499" || got["code"] != nil || got["agent"] != "a" {
+	<-w.Over
+	if got := w.Lines()[0]; fmt.Sprint(got["status"]) != "499" || got["code"] != nil || got["agent"] != "a" {
 		t.Errorf("%v", got)
 	}
 	if a := known.Agents(); len(a) != 1 || a[0].Running != 0 {
@@ -142,7 +135,7 @@ func TestStopAgent(t *testing.T) {
 	for _, stage := range stages {
 		t.Run(stage, func(t *testing.T) {
 			w, known := holding(t, stage)
-			w.models.info.Sequences = 1
+			w.models.Info.Sequences = 1
 			var wg sync.WaitGroup
 			replies := make(chan reply, 4)
 			post := func(members string) {
@@ -187,8 +180,8 @@ func TestStopAgent(t *testing.T) {
 // Inside a stream, a stop is an event.
 func TestStopAgentInsideAStream(t *testing.T) {
 	w, known := holding(t, "decode")
-	req, _ := http.NewRequestWithContext(t.Context(), "POST", w.url+"/v1/chat/completions", strings.NewReader(`{"agent":"a",`+helloStream[1:]))
-	res, err := w.client.Do(req)
+	req, _ := http.NewRequestWithContext(t.Context(), "POST", w.URL+"/v1/chat/completions", strings.NewReader(`{"agent":"a",`+helloStream[1:]))
+	res, err := w.Client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,14 +213,14 @@ func TestUnknownAgent(t *testing.T) {
 
 func TestCyclicParent(t *testing.T) {
 	known := team.New()
-	w := newWorld(t, script(nil, started(), done()), func(o *Options) { o.Team = teamed{known} })
+	w := newWorld(t, script(nil, started(), done()), func(o *front.Options) { o.Team = teamed{known} })
 	w.chat(`{"agent":"b","parent":"a",` + hello[1:])
 	w.chat(`{"agent":"a","parent":"b",`+hello[1:]).wantError(t, 400, kindInvalid, "invalid_request", "parent", "below the agent")
 }
 
 // The routes of this server's own need a key like all others.
 func TestAgentsNeedAKey(t *testing.T) {
-	w := newWorld(t, script(nil), func(o *Options) { o.APIKeys = []string{"k"} })
+	w := newWorld(t, script(nil), func(o *front.Options) { o.APIKeys = []string{"k"} })
 	for _, route := range [][2]string{{"GET", "/v1/dure/agents"}, {"DELETE", "/v1/dure/agents/a"}, {"GET", "/v1/dure/cache"}} {
 		if got := w.do(route[0], route[1], ""); got.status != 401 {
 			t.Errorf("%v: %d", route, got.status)
@@ -236,9 +229,9 @@ func TestAgentsNeedAKey(t *testing.T) {
 }
 
 func TestCacheRoute(t *testing.T) {
-	w := newWorld(t, script(nil), func(o *Options) {
-		o.Cache = func(context.Context) []CacheReport {
-			return []CacheReport{{Model: "small", Cache: []byte(`{"hits":{"ram":3}}`)}, {Model: "large", Error: "no answer"}}
+	w := newWorld(t, script(nil), func(o *front.Options) {
+		o.Cache = func(context.Context) []front.CacheReport {
+			return []front.CacheReport{{Model: "small", Cache: []byte(`{"hits":{"ram":3}}`)}, {Model: "large", Error: "no answer"}}
 		}
 	})
 	want := `{"object":"list","data":[{"model":"small","cache":{"hits":{"ram":3}}},{"model":"large","cache":null,"error":"no answer"}]}` + "\n"

@@ -49,7 +49,7 @@ func TestClientLeaves(t *testing.T) {
 			ready, ended := make(chan struct{}), make(chan struct{}, 1)
 			w := newWorld(t, untilCancelled(ready, ended, tt.events...))
 			if tt.phase == "load" {
-				w.models.open = func(ctx context.Context, _ string) error {
+				w.models.OnOpen = func(ctx context.Context, _ string) error {
 					defer func() { ended <- struct{}{} }()
 					ready <- struct{}{}
 					<-ctx.Done()
@@ -64,8 +64,8 @@ func TestClientLeaves(t *testing.T) {
 			client := make(chan struct{})
 			go func() {
 				defer close(client)
-				req, _ := http.NewRequestWithContext(ctx, "POST", w.url+"/v1/chat/completions", strings.NewReader(body))
-				if res, err := w.client.Do(req); err == nil {
+				req, _ := http.NewRequestWithContext(ctx, "POST", w.URL+"/v1/chat/completions", strings.NewReader(body))
+				if res, err := w.Client.Do(req); err == nil {
 					io.Copy(io.Discard, res.Body)
 					res.Body.Close()
 				}
@@ -73,18 +73,18 @@ func TestClientLeaves(t *testing.T) {
 			<-ready
 			leave()
 			<-ended
-			<-w.over
+			<-w.Over
 			<-client
-			if got := w.metric(`dure_requests_cancelled_total{phase="` + tt.phase + `"}`); got != "1" {
+			if got := w.Metric(`dure_requests_cancelled_total{phase="` + tt.phase + `"}`); got != "1" {
 				t.Errorf("cancelled in phase %s: %q", tt.phase, got)
 			}
-			if got := w.metric(`dure_http_requests_total{route="/v1/chat/completions",status="499"}`); got != "1" {
+			if got := w.Metric(`dure_http_requests_total{route="/v1/chat/completions",status="499"}`); got != "1" {
 				t.Errorf("status 499: %q", got)
 			}
-			if o, r := w.models.opened.Load(), w.models.released.Load(); o != r {
+			if o, r := w.models.Opened.Load(), w.models.Released.Load(); o != r {
 				t.Errorf("opened %d, released %d", o, r)
 			}
-			if line := w.lines()[0]; line["status"] != 499.0 || line["model"] != "small" {
+			if line := w.Lines()[0]; line["status"] != 499.0 || line["model"] != "small" {
 				t.Errorf("log line %v", line)
 			}
 		})
@@ -111,19 +111,19 @@ func TestManyStreams(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if o, r := w.models.opened.Load(), w.models.released.Load(); o != clients || r != clients {
+	if o, r := w.models.Opened.Load(), w.models.Released.Load(); o != clients || r != clients {
 		t.Errorf("opened %d, released %d", o, r)
 	}
-	if got := w.metric("dure_http_requests_in_flight"); got != "1" { // the scrape itself
+	if got := w.Metric("dure_http_requests_in_flight"); got != "1" { // the scrape itself
 		t.Errorf("in flight: %q", got)
 	}
-	if got := w.metric(`dure_completion_tokens_total{model="small"}`); got != fmt.Sprint(3*clients) {
+	if got := w.Metric(`dure_completion_tokens_total{model="small"}`); got != fmt.Sprint(3*clients) {
 		t.Errorf("completion tokens: %q", got)
 	}
-	if got := w.metric(`dure_inter_token_gap_seconds_count{model="small",priority="interactive"}`); got != fmt.Sprint((pieces-1)*clients) {
+	if got := w.Metric(`dure_inter_token_gap_seconds_count{model="small",priority="interactive"}`); got != fmt.Sprint((pieces-1)*clients) {
 		t.Errorf("gaps: %q", got)
 	}
-	if got := w.metric(`dure_time_to_first_token_seconds_count{model="small",priority="interactive"}`); got != fmt.Sprint(clients) {
+	if got := w.Metric(`dure_time_to_first_token_seconds_count{model="small",priority="interactive"}`); got != fmt.Sprint(clients) {
 		t.Errorf("first tokens: %q", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dure/inference"
+	"dure/inference/front"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -28,7 +29,7 @@ func TestWholeAnswer(t *testing.T) {
 	if diff := cmp.Diff(want, steady(got.body)); diff != "" {
 		t.Error(diff)
 	}
-	if o, r := w.models.opened.Load(), w.models.released.Load(); o != 1 || r != 1 {
+	if o, r := w.models.Opened.Load(), w.models.Released.Load(); o != 1 || r != 1 {
 		t.Errorf("opened %d, released %d", o, r)
 	}
 }
@@ -83,7 +84,7 @@ func TestEventsAreNotHeldBack(t *testing.T) {
 			yield(done(), nil)
 		}
 	})
-	res, err := http.Post(w.url+"/v1/chat/completions", "application/json", strings.NewReader(helloStream))
+	res, err := http.Post(w.URL+"/v1/chat/completions", "application/json", strings.NewReader(helloStream))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestRequestReachesModel(t *testing.T) {
 	user := inference.Message{Role: "user", Content: "hi", Name: "Ann"}
 	const messages = `"messages":[{"role":"developer","content":[{"type":"text","text":"be"},{"text":"brief","type":"text"}]},
 		{"role":"user","content":"hi","name":"Ann"}]`
-	defaults := w.models.list[0].Params
+	defaults := w.models.Listings[0].Params
 	tests := []struct {
 		name, fields string
 		change       func(*inference.Params)
@@ -184,13 +185,13 @@ func TestModelNames(t *testing.T) {
 			t.Errorf("%s: %q, %v", model, got.Model, err)
 		}
 	}
-	w.models.list[0].Default = false
+	w.models.Listings[0].Default = false
 	w.chat(hello).wantError(t, 400, kindInvalid, "invalid_request", "model", "none is the default", "small, org/large")
 }
 
 func TestShuttingDown(t *testing.T) {
 	closing := make(chan struct{})
-	w := newWorld(t, script(nil, started(), done()), func(o *Options) { o.Closing = closing })
+	w := newWorld(t, script(nil, started(), done()), func(o *front.Options) { o.Closing = closing })
 	if got := w.do("GET", "/health", ""); got.status != 200 || got.body != `{"status":"ok","version":"v1"}`+"\n" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
@@ -199,7 +200,7 @@ func TestShuttingDown(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	w.chat(hello).wantError(t, 503, kindServer, "shutting_down", "", "shutting down")
-	if w.models.opened.Load() != 0 {
+	if w.models.Opened.Load() != 0 {
 		t.Error("a model was opened")
 	}
 }

@@ -1,99 +1,102 @@
 package openai
 
-import "dure/inference"
+import (
+	"dure/inference"
+	"dure/inference/front/strict"
+)
 
 // unless is a field of the routes that generate that is known and not
 // implemented, but for the given values.
-var unless = only[request]
+var unless = strict.Only[request]
 
 // chatFields is every member of a chat request that is known. What OpenAI's API
 // has and this surface does not is listed with the values that ask for nothing.
-var chatFields = joined(sharedFields, fields[request]{
-	"messages":              (*decoder).setMessages,
+var chatFields = strict.Joined(sharedFields, strict.Fields[request]{
+	"messages":              setMessages,
 	"max_completion_tokens": limit(func(r *request, n int) { r.maxCompletion = &n }),
-	"logprobs":              boolean(func(r *request, b bool) { r.logprobs = b }),
-	"top_logprobs": integer(0, inference.MaxTopLogprobs, func(r *request, i int64) {
+	"logprobs":              strict.Boolean(func(r *request, b bool) { r.logprobs = b }),
+	"top_logprobs": strict.Integer(0, inference.MaxTopLogprobs, func(r *request, i int64) {
 		r.topLogprobs = int(i)
 	}),
 
 	// Labels and hints: nothing has to happen for them to be honoured.
-	"safety_identifier":   text(func(*request, string) {}),
-	"metadata":            (*decoder).setMetadata,
-	"parallel_tool_calls": boolean(func(*request, bool) {}), // says nothing without tools
+	"safety_identifier":   strict.Text(func(*request, string) {}),
+	"metadata":            setMetadata,
+	"parallel_tool_calls": strict.Boolean(func(*request, bool) {}), // says nothing without tools
 
-	"store":                  unless("false", isFalse),
-	"tools":                  unless("[]", (*decoder).isEmpty),
-	"functions":              unless("[]", (*decoder).isEmpty),
-	"tool_choice":            unless(`"none"`, isText("none", "auto")),
-	"function_call":          unless(`"none"`, isText("none", "auto")),
-	"service_tier":           unless(`"auto"`, isText("auto", "default")),
-	"verbosity":              unless(`"medium"`, isText("medium")),
-	"prompt_cache_retention": unless(`"in_memory"`, isText("in_memory")),
-	"response_format":        (*decoder).setResponseFormat,
-	"modalities":             (*decoder).setModalities,
-	"audio":                  unless("null", never),
-	"moderation":             unless("null", never),
-	"prediction":             unless("null", never),
-	"prompt_cache_options":   unless("null", never),
-	"reasoning_effort":       unless("null", never),
-	"web_search_options":     unless("null", never),
+	"store":                  unless("false", strict.IsFalse),
+	"tools":                  unless("[]", (*strict.Decoder).IsEmpty),
+	"functions":              unless("[]", (*strict.Decoder).IsEmpty),
+	"tool_choice":            unless(`"none"`, strict.IsText("none", "auto")),
+	"function_call":          unless(`"none"`, strict.IsText("none", "auto")),
+	"service_tier":           unless(`"auto"`, strict.IsText("auto", "default")),
+	"verbosity":              unless(`"medium"`, strict.IsText("medium")),
+	"prompt_cache_retention": unless(`"in_memory"`, strict.IsText("in_memory")),
+	"response_format":        setResponseFormat,
+	"modalities":             setModalities,
+	"audio":                  unless("null", strict.Never),
+	"moderation":             unless("null", strict.Never),
+	"prediction":             unless("null", strict.Never),
+	"prompt_cache_options":   unless("null", strict.Never),
+	"reasoning_effort":       unless("null", strict.Never),
+	"web_search_options":     unless("null", strict.Never),
 })
 
 // decodeChat decodes the body of a chat request.
 func decodeChat(body []byte) (*request, error) {
-	return decodeRequest(body, chatFields, (*decoder).checkChat)
+	return decodeRequest(body, chatFields, checkChat)
 }
 
-func (d *decoder) checkChat(r *request) error {
+func checkChat(d *strict.Decoder, r *request) error {
 	switch {
 	case r.messages == nil:
-		return d.missing("messages")
+		return d.Missing("messages")
 	case r.topLogprobs > 0 && !r.logprobs:
-		return d.at("top_logprobs").invalid("is only allowed when logprobs is true")
+		return d.At("top_logprobs").Invalid("is only allowed when logprobs is true")
 	case r.maxTokens != nil && r.maxCompletion != nil && *r.maxTokens != *r.maxCompletion:
-		return d.at("max_completion_tokens").invalid("contradicts max_tokens (%d and %d); send one of them", *r.maxCompletion, *r.maxTokens)
+		return d.At("max_completion_tokens").Invalid("contradicts max_tokens (%d and %d); send one of them", *r.maxCompletion, *r.maxTokens)
 	}
 	return nil
 }
 
-func (d *decoder) setMessages(r *request, t token) (err error) {
-	r.messages, err = d.messages(t)
+func setMessages(d *strict.Decoder, r *request, v strict.Value) (err error) {
+	r.messages, err = messages(d, v)
 	return err
 }
 
-func (d *decoder) setMetadata(_ *request, t token) error {
-	if t.kind != kindObject {
-		return d.expected("an object", t)
+func setMetadata(d *strict.Decoder, _ *request, v strict.Value) error {
+	if v.Kind != strict.KindObject {
+		return d.Expected("an object", v)
 	}
-	return d.skip(t)
+	return d.Skip(v)
 }
 
-func (d *decoder) setResponseFormat(_ *request, t token) error {
+func setResponseFormat(d *strict.Decoder, _ *request, v strict.Value) error {
 	format := ""
-	err := d.object(t, maxMembers, func(name string, t token) (err error) {
+	err := d.Object(v, strict.MaxMembers, func(name string, v strict.Value) (err error) {
 		switch name {
 		case "type":
-			if format, err = d.text(t); err == nil && format != "text" {
-				err = d.unsupported("the response format %q is not supported; leave it out or set it to \"text\"", clip(format))
+			if format, err = d.Text(v); err == nil && format != "text" {
+				err = d.Unsupported("the response format %q is not supported; leave it out or set it to \"text\"", strict.Clip(format))
 			}
 		case "json_schema":
-			err = d.unsupported("not supported; leave it out")
+			err = d.Unsupported("not supported; leave it out")
 		default:
-			err = d.unknown(t)
+			err = d.Unknown(v)
 		}
 		return err
 	})
 	if err == nil && format == "" {
-		err = d.missing("type")
+		err = d.Missing("type")
 	}
 	return err
 }
 
-func (d *decoder) setModalities(_ *request, t token) error {
-	return d.list(t, func(t token) error {
-		s, err := d.text(t)
+func setModalities(d *strict.Decoder, _ *request, v strict.Value) error {
+	return d.List(v, func(v strict.Value) error {
+		s, err := d.Text(v)
 		if err == nil && s != "text" {
-			err = d.unsupported("the modality %q is not supported; the only one is \"text\"", clip(s))
+			err = d.Unsupported("the modality %q is not supported; the only one is \"text\"", strict.Clip(s))
 		}
 		return err
 	})

@@ -27,7 +27,7 @@ func TestChoicesReassemble(t *testing.T) {
 	})
 	rapid.Check(t, func(rt *rapid.T) {
 		said = nil
-		w.models.info.Sequences = rapid.IntRange(0, 5).Draw(rt, "sequences")
+		w.models.Info.Sequences = rapid.IntRange(0, 5).Draw(rt, "sequences")
 		var want []string
 		completion := 0
 		for range rapid.IntRange(1, 9).Draw(rt, "choices") {
@@ -54,7 +54,7 @@ func TestChoicesReassemble(t *testing.T) {
 			}
 		}
 	})
-	if o, r := w.models.opened.Load(), w.models.released.Load(); o != r {
+	if o, r := w.models.Opened.Load(), w.models.Released.Load(); o != r {
 		t.Errorf("opened %d, released %d", o, r)
 	}
 }
@@ -77,7 +77,7 @@ func TestChoicesAtOnce(t *testing.T) {
 				script(nil, started(), says("x"), done())(nil, nil)(yield)
 			}
 		})
-		w.models.info.Sequences = sequences
+		w.models.Info.Sequences = sequences
 		got := w.answer(t, "/v1/chat/completions", helloTimes(20))
 		if len(got.Choices) != 20 || most.Load() != want {
 			t.Errorf("%d sequences: %d at once, want %d", sequences, most.Load(), want)
@@ -125,8 +125,8 @@ func TestLaterChoiceRefused(t *testing.T) {
 		}
 		return script(nil, started(), says("x"), done())(nil, nil)
 	})
-	w.models.info.Sequences = 2
-	res, err := http.Post(w.url+"/v1/chat/completions", "", strings.NewReader(`{"stream":true,`+helloTimes(3)[1:]))
+	w.models.Info.Sequences = 2
+	res, err := http.Post(w.URL+"/v1/chat/completions", "", strings.NewReader(`{"stream":true,`+helloTimes(3)[1:]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestChoiceFails(t *testing.T) {
 					}
 				})
 				got := w.chat(`{"stream":` + stream + `,` + helloTimes(5)[1:])
-				<-w.over
+				<-w.Over
 				ended.Wait()
 				if strings.Contains(got.body, "secret") || !strings.Contains(got.body, "internal_error") || strings.Contains(got.body, "[DONE]") {
 					t.Errorf("%d %s", got.status, got.body)
@@ -185,7 +185,7 @@ func TestChoiceFails(t *testing.T) {
 				if stream == "false" && got.status != 500 {
 					t.Errorf("status %d", got.status)
 				}
-				if line := w.lines()[0]; line["level"] != "ERROR" {
+				if line := w.Lines()[0]; line["level"] != "ERROR" {
 					t.Errorf("log line %v", line)
 				}
 			})
@@ -209,21 +209,21 @@ func TestClientLeavesManyChoices(t *testing.T) {
 				yield(inference.Event{}, ctx.Err())
 			}
 		})
-		w.models.info.Sequences = 4
+		w.models.Info.Sequences = 4
 		left := make(chan int64, 1)
-		inner := w.handler
-		w.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		inner := w.Handler
+		w.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			defer func() { left <- running.Load() }()
 			inner.ServeHTTP(rw, r)
 		})
-		server := newServer(t, w, t.Context())
+		w.Serve(t.Context())
 		ctx, leave := context.WithCancel(t.Context())
 		client := make(chan struct{})
 		go func() {
 			defer close(client)
-			req, _ := http.NewRequestWithContext(ctx, "POST", server.URL+"/v1/chat/completions",
+			req, _ := http.NewRequestWithContext(ctx, "POST", w.URL+"/v1/chat/completions",
 				strings.NewReader(`{"stream":`+stream+`,`+helloTimes(6)[1:]))
-			if res, err := server.Client().Do(req); err == nil {
+			if res, err := w.Client.Do(req); err == nil {
 				var b [1 << 16]byte
 				for err == nil {
 					_, err = res.Body.Read(b[:])
@@ -239,11 +239,10 @@ func TestClientLeavesManyChoices(t *testing.T) {
 			t.Errorf("%d choices outlived their request", n)
 		}
 		<-client
-		w.url, w.client = server.URL, server.Client()
-		if got := w.metric(`dure_requests_cancelled_total{phase="decode"}`); got != "1" {
+		if got := w.Metric(`dure_requests_cancelled_total{phase="decode"}`); got != "1" {
 			t.Errorf("cancelled: %q", got)
 		}
-		if o, r := w.models.opened.Load(), w.models.released.Load(); o != 1 || r != 1 {
+		if o, r := w.models.Opened.Load(), w.models.Released.Load(); o != 1 || r != 1 {
 			t.Errorf("opened %d, released %d", o, r)
 		}
 	}

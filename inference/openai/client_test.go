@@ -28,7 +28,7 @@ func TestStockClient(t *testing.T) {
 		}
 		return script(nil, append(all, done())...)(nil, nil)
 	})
-	c := client.NewClient(option.WithBaseURL(w.url+"/v1/"), option.WithAPIKey("k"), option.WithMaxRetries(0))
+	c := client.NewClient(option.WithBaseURL(w.URL+"/v1/"), option.WithAPIKey("k"), option.WithMaxRetries(0))
 	chat := client.ChatCompletionNewParams{
 		Model: "small", Messages: []client.ChatCompletionMessageParamUnion{client.UserMessage("hi")},
 		N: client.Int(2), Seed: client.Int(5), Logprobs: client.Bool(true), TopLogprobs: client.Int(2),

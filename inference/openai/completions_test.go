@@ -104,7 +104,7 @@ func TestEcho(t *testing.T) {
 		}
 	}
 	w.complete(`{"prompt":[300],"echo":true}`).wantError(t, 400, kindInvalid, "invalid_request", "prompt[0]", "token 300")
-	w.models.remote = true
+	w.models.Remote = true
 	w.complete(`{"prompt":[72],"echo":true}`).wantError(t, 400, kindInvalid, "unsupported_parameter", "echo", "runs elsewhere")
 	if got := w.complete(`{"prompt":"a","echo":true}`); got.status != 200 {
 		t.Error(got.body)

@@ -6,70 +6,22 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"dure/inference"
+	"dure/inference/front"
 )
-
-// pipes is a net.Listener whose connections are pipes, which know deadlines
-// and have no buffer: time is the test's and a reader that stops is noticed at
-// once.
-type pipes struct {
-	conns chan net.Conn
-	once  sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	if conn, ok := <-p.conns; ok {
-		return conn, nil
-	}
-	return nil, net.ErrClosed
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.conns) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
-
-func (p *pipes) dial() net.Conn {
-	client, server := net.Pipe()
-	p.conns <- server
-	return client
-}
-
-// newPipeWorld serves over pipes inside a synctest bubble, until stop.
-func newPipeWorld(t *testing.T, generate generateFunc, change ...func(*Options)) (w *world, dial func() net.Conn, stop func()) {
-	w = newHandler(t, generate, change...)
-	listener := &pipes{conns: make(chan net.Conn)}
-	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		return listener.dial(), nil
-	}}
-	w.url, w.client = "http://localhost", &http.Client{Transport: transport}
-	server := NewServer(w.handler, slog.New(slog.DiscardHandler))
-	var wg sync.WaitGroup
-	wg.Go(func() { server.Serve(listener) })
-	return w, listener.dial, func() {
-		transport.CloseIdleConnections()
-		server.Close()
-		wg.Wait()
-		time.Sleep(time.Second) // net/http lingers on a connection it closed early; the bubble's clock makes this free
-	}
-}
 
 func post(conn net.Conn, body string, length int) {
 	fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", length, body)
 }
 
-// A client that stops reading is dropped after WriteTimeout, and its
+// A client that stops reading is dropped after front.WriteTimeout, and its
 // generation with it.
 func TestSlowClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -95,14 +47,14 @@ func TestSlowClient(t *testing.T) {
 		}
 		stopped := time.Now()
 		<-ended
-		<-w.over
-		if waited := time.Since(stopped); waited < WriteTimeout-2*time.Second || waited > WriteTimeout {
+		<-w.Over
+		if waited := time.Since(stopped); waited < front.WriteTimeout-2*time.Second || waited > front.WriteTimeout {
 			t.Errorf("dropped after %s", waited)
 		}
-		if got := w.metric("dure_http_slow_clients_total"); got != "1" {
+		if got := w.Metric("dure_http_slow_clients_total"); got != "1" {
 			t.Errorf("slow clients: %q", got)
 		}
-		if got := w.metric(`dure_requests_cancelled_total{phase="decode"}`); got != "1" {
+		if got := w.Metric(`dure_requests_cancelled_total{phase="decode"}`); got != "1" {
 			t.Errorf("cancelled: %q", got)
 		}
 	})
@@ -116,7 +68,7 @@ func TestSlowModel(t *testing.T) {
 		w, _, stop := newPipeWorld(t, func(ctx context.Context, _ *inference.Request) iter.Seq2[inference.Event, error] {
 			return func(yield func(inference.Event, error) bool) {
 				for _, ev := range []inference.Event{started(), says("a"), says("b"), says("c"), done()} {
-					time.Sleep(2*WriteTimeout + readTimeout)
+					time.Sleep(2*front.WriteTimeout + readTimeout)
 					if !yield(ev, ctx.Err()) {
 						return
 					}
@@ -144,7 +96,7 @@ func TestBodyThatDoesNotArrive(t *testing.T) {
 		after          time.Duration
 	}{
 		{100, 408, "request_timeout", readTimeout},
-		{maxBody + 1, 413, "request_too_large", 0},
+		{front.MaxBody + 1, 413, "request_too_large", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			_, dial, stop := newPipeWorld(t, script(nil))
@@ -176,9 +128,8 @@ func TestCancelWhileClosing(t *testing.T) {
 			cancel()
 			<-ctx.Done()
 			return script(ctx.Err())(nil, nil)
-		}, func(o *Options) { o.Closing = closing })
-		server := newServer(t, w, ctx)
-		w.url, w.client = server.URL, server.Client()
+		}, func(o *front.Options) { o.Closing = closing })
+		w.Serve(ctx)
 		w.chat(body).wantError(t, 503, kindServer, "shutting_down", "", "shutting down")
 	}
 }

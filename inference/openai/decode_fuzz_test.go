@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"dure/inference"
+	"dure/inference/front/strict"
 
 	"pgregory.net/rapid"
 )
@@ -25,8 +25,8 @@ func checkDecoded(body []byte, decode func([]byte) (*request, error)) error {
 		if !errors.As(err, &e) || e.Message == "" || len(e.Message) > 2000 || !utf8.ValidString(e.Message) {
 			return fmt.Errorf("error %#v", err)
 		}
-		if status := statuses[e.Code].status; status != http.StatusBadRequest {
-			return fmt.Errorf("status %d for %v", status, err)
+		if e.Code != inference.CodeInvalidRequest && e.Code != inference.CodeUnsupported {
+			return fmt.Errorf("code %s for %v", e.Code, err)
 		}
 		return nil
 	}
@@ -54,14 +54,14 @@ func checkDecoded(body []byte, decode func([]byte) (*request, error)) error {
 			return fmt.Errorf("params %+v", p)
 		}
 	}
-	if p.TopK < 0 || p.MaxTokens < 0 || len(p.Stop) > maxStops || len(r.warnings) > maxWarnings+1 ||
+	if p.TopK < 0 || p.MaxTokens < 0 || len(p.Stop) > maxStops || len(r.warnings) > strict.MaxWarnings+1 ||
 		p.Penalties.LastN < -1 || p.DRY.LastN < -1 || len(p.LogitBias) > maxBiases || p.TopLogprobs > inference.MaxTopLogprobs {
 		return fmt.Errorf("params %+v, warnings %q", p, r.warnings)
 	}
 	if err := checkCaller(r.caller); err != nil {
 		return err
 	}
-	if asks := r.requests("id", p); len(asks) < 1 || len(asks) > maxChoices {
+	if asks := r.requests(p); len(asks) < 1 || len(asks) > maxChoices {
 		return fmt.Errorf("%d choices", len(asks))
 	}
 	return nil

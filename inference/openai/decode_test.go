@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"dure/inference/front"
+	"dure/inference/front/strict"
 )
 
 // with is a body that is right but for the given members.
@@ -58,32 +61,32 @@ func TestWarnings(t *testing.T) {
 		many = append(many, fmt.Sprintf(`"k%d":0`, i))
 	}
 	r, err = decodeChat([]byte(with(strings.Join(many, ","))))
-	if err != nil || len(r.warnings) != maxWarnings+1 || r.warnings[maxWarnings] != "68 more unknown fields, ignored" {
+	if err != nil || len(r.warnings) != strict.MaxWarnings+1 || r.warnings[strict.MaxWarnings] != "68 more unknown fields, ignored" {
 		t.Errorf("%v %q", err, r.warnings)
 	}
 }
 
 func TestBodyLimits(t *testing.T) {
 	w := newWorld(t, script(nil, started(), done()))
-	fits := `{"messages":[{"role":"user","content":"` + strings.Repeat("x", maxBody-45) + `"}]}`
-	fits += strings.Repeat(" ", maxBody-len(fits))
+	fits := `{"messages":[{"role":"user","content":"` + strings.Repeat("x", front.MaxBody-45) + `"}]}`
+	fits += strings.Repeat(" ", front.MaxBody-len(fits))
 	if got := w.chat(fits); got.status != 200 {
-		t.Errorf("%d %s", got.status, clip(got.body))
+		t.Errorf("%d %s", got.status, strict.Clip(got.body))
 	}
-	<-w.over
-	w.chat(fits+" ").wantError(t, 413, kindInvalid, "request_too_large", "", fmt.Sprint(maxBody))
+	<-w.Over
+	w.chat(fits+" ").wantError(t, 413, kindInvalid, "request_too_large", "", fmt.Sprint(front.MaxBody))
 	// Without a length in the header the limit is met while reading. The
 	// server may have closed before the client sent all.
-	req, _ := http.NewRequest("POST", w.url+"/v1/chat/completions", struct{ *strings.Reader }{strings.NewReader(fits + " ")})
-	if res, err := w.client.Do(req); err == nil {
+	req, _ := http.NewRequest("POST", w.URL+"/v1/chat/completions", struct{ *strings.Reader }{strings.NewReader(fits + " ")})
+	if res, err := w.Client.Do(req); err == nil {
 		if res.StatusCode != 413 {
 			t.Errorf("status %d", res.StatusCode)
 		}
 		res.Body.Close()
 	}
-	<-w.over
-	<-w.over
-	if got := w.metric(`dure_http_requests_total{route="/v1/chat/completions",status="413"}`); got != "2" {
+	<-w.Over
+	<-w.Over
+	if got := w.Metric(`dure_http_requests_total{route="/v1/chat/completions",status="413"}`); got != "2" {
 		t.Errorf("status 413: %q", got)
 	}
 }
@@ -117,10 +120,10 @@ func TestDepth(t *testing.T) {
 	nested := func(n int) []byte {
 		return []byte(with(`"foo":` + strings.Repeat(`[`, n) + `"[\""` + strings.Repeat(`]`, n)))
 	}
-	if _, err := decodeChat(nested(maxDepth)); err != nil {
+	if _, err := decodeChat(nested(strict.MaxDepth)); err != nil {
 		t.Error(err)
 	}
-	if _, err := decodeChat(nested(maxDepth + 1)); err == nil {
+	if _, err := decodeChat(nested(strict.MaxDepth + 1)); err == nil {
 		t.Error("one level too many is accepted")
 	}
 }

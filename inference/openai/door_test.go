@@ -2,14 +2,16 @@ package openai
 
 import (
 	"fmt"
-	"net"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"dure/inference/front"
+	"dure/inference/front/fronttest"
 )
 
 func TestHost(t *testing.T) {
-	w := newWorld(t, nil, func(o *Options) { o.Hosts = []string{"Box.lan", "10.1.2.3"} })
+	w := newWorld(t, nil, func(o *front.Options) { o.Hosts = []string{"Box.lan", "10.1.2.3"} })
 	for host, ok := range map[string]bool{
 		"localhost": true, "localhost:8484": true, "LOCALHOST": true, "app.localhost": true, "localhost.": true,
 		"127.0.0.1:1": true, "127.9.9.9": true, "[::1]:80": true, "[::1]": true, "[::ffff:127.0.0.1]": true,
@@ -25,7 +27,7 @@ func TestHost(t *testing.T) {
 			got.wantError(t, 403, kindInvalid, "host_not_allowed", "", host, "allowed hosts")
 		}
 	}
-	anyHost := newWorld(t, nil, func(o *Options) { o.Hosts = []string{"*"} })
+	anyHost := newWorld(t, nil, func(o *front.Options) { o.Hosts = []string{"*"} })
 	if got := anyHost.do("GET", "/v1/models", "", "Host", "evil.example"); got.status != 200 {
 		t.Error(got.body)
 	}
@@ -34,37 +36,20 @@ func TestHost(t *testing.T) {
 // HTTP/1.0 knows requests without a Host.
 func TestNoHost(t *testing.T) {
 	w := newWorld(t, nil)
-	got := halfClosed(t, w.url, "GET /v1/models HTTP/1.0\r\n\r\n")
+	got := halfClosed(t, w.URL, "GET /v1/models HTTP/1.0\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.0 403 ") || !strings.Contains(got, "no Host header: send one") || strings.Contains(got, "another server") {
 		t.Error(got)
 	}
-	if got := halfClosed(t, w.url, "GET /v1/models HTTP/1.0\r\nHost: localhost\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.0 200 ") {
+	if got := halfClosed(t, w.URL, "GET /v1/models HTTP/1.0\r\nHost: localhost\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.0 200 ") {
 		t.Error(got)
-	}
-}
-
-// The address that a connection came in on is a Host that names this server.
-func TestHostIsLocalAddress(t *testing.T) {
-	for local, want := range map[string]bool{
-		"192.168.1.5:8484": true, "192.168.1.6:8484": false, "[fe80::1%eth0]:8484": false,
-	} {
-		r := httptest.NewRequest("GET", "http://192.168.1.5:8484/health", nil)
-		addr, err := net.ResolveTCPAddr("tcp", local)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r = withLocalAddr(r, addr)
-		if err := newDoor(nil, nil).checkHost(r); (err == nil) != want {
-			t.Errorf("%s: %v", local, err)
-		}
 	}
 }
 
 func TestOrigin(t *testing.T) {
-	w := newWorld(t, nil, func(o *Options) { o.Origins = []string{"https://App.example:8443/"} })
+	w := newWorld(t, nil, func(o *front.Options) { o.Origins = []string{"https://App.example:8443/"} })
 	for origin, ok := range map[string]bool{
 		"": true, "http://localhost:3000": true, "http://127.0.0.1": true, "https://[::1]:9": true, "tauri://localhost": true,
-		"https://app.example:8443": true, w.url: true,
+		"https://app.example:8443": true, w.URL: true,
 		"https://app.example": false, "http://app.example:8443": false, "https://evil.example": false, "null": false,
 		"http://localhost.evil.example": false, "file://": false, "http://localhost@evil.example": false,
 	} {
@@ -83,14 +68,14 @@ func TestOrigin(t *testing.T) {
 			}
 		}
 	}
-	anyOrigin := newWorld(t, nil, func(o *Options) { o.Origins = []string{"*"} })
+	anyOrigin := newWorld(t, nil, func(o *front.Options) { o.Origins = []string{"*"} })
 	if got := anyOrigin.do("GET", "/v1/models", "", "Origin", "https://evil.example"); got.status != 200 {
 		t.Error(got.body)
 	}
 }
 
 func TestPreflight(t *testing.T) {
-	w := newWorld(t, nil, func(o *Options) { o.APIKeys = []string{"k"} })
+	w := newWorld(t, nil, func(o *front.Options) { o.APIKeys = []string{"k"} })
 	ask := func(origin, path string) reply {
 		return w.do("OPTIONS", path, "", "Origin", origin, "Access-Control-Request-Method", "POST",
 			"Access-Control-Request-Headers", "authorization, x-stainless-lang")
@@ -108,7 +93,7 @@ func TestPreflight(t *testing.T) {
 }
 
 func TestAPIKeys(t *testing.T) {
-	w := newWorld(t, script(nil, started(), done()), func(o *Options) { o.APIKeys = []string{"first-key", "second-key"} })
+	w := newWorld(t, script(nil, started(), done()), func(o *front.Options) { o.APIKeys = []string{"first-key", "second-key"} })
 	for header, ok := range map[string]bool{
 		"Bearer first-key": true, "bearer second-key": true, "Bearer  second-key ": true,
 		"": false, "Bearer": false, "Bearer ": false, "Bearer first-ke": false, "Bearer first-key2": false,
@@ -132,12 +117,12 @@ func TestAPIKeys(t *testing.T) {
 		t.Error("health needs a key")
 	}
 	// A key that was configured empty lets nobody in.
-	empty := newWorld(t, nil, func(o *Options) { o.APIKeys = []string{""} })
+	empty := newWorld(t, nil, func(o *front.Options) { o.APIKeys = []string{""} })
 	empty.do("GET", "/v1/models", "", "Authorization", "Bearer ").wantError(t, 401, kindInvalid, "invalid_api_key", "", "needs an API key")
 	w.do("POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"very private"}],"user":"private too"}`,
 		"Authorization", "Bearer first-key")
 	for _, secret := range []string{"first-ke", "second-ke", "private"} {
-		if strings.Contains(w.log.String(), secret) {
+		if strings.Contains(w.Log.String(), secret) {
 			t.Errorf("%q is in the log", secret)
 		}
 	}
@@ -154,7 +139,8 @@ func TestRequestID(t *testing.T) {
 			t.Errorf("%q became %q", given, got)
 		}
 	}
-	if a, b := requestID(""), requestID(""); a == b {
+	ask := func() string { return w.do("GET", "/health", "").header.Get("X-Request-Id") }
+	if a, b := ask(), ask(); a == b {
 		t.Errorf("%s twice", a)
 	}
 }
@@ -177,7 +163,7 @@ func TestRoutes(t *testing.T) {
 	if got := w.do("HEAD", "/v1/models", ""); got.status != 200 || got.body != "" {
 		t.Errorf("%d %q", got.status, got.body)
 	}
-	for _, route := range Routes() {
+	for _, route := range front.New(front.Options{Surfaces: surfaces()}).Routes() {
 		if route.Doc == "" || (route.Method == "POST") != (route.MaxBody > 0) {
 			t.Errorf("%s %s: doc %q, body %d", route.Method, route.Path, route.Doc, route.MaxBody)
 		}
@@ -199,7 +185,7 @@ func TestModels(t *testing.T) {
 		}
 	}
 	w.do("GET", "/v1/models/nope", "").wantError(t, 404, kindInvalid, "model_not_found", "model", "small, org/large")
-	w.models.list = nil
+	w.models.Listings = nil
 	if got := w.do("GET", "/v1/models", ""); got.body != `{"object":"list","data":[]}`+"\n" {
 		t.Error(got.body)
 	}
@@ -210,7 +196,7 @@ func TestLogLineAndMetrics(t *testing.T) {
 	w.do("POST", "/v1/chat/completions", helloStream, "X-Request-Id", "r1")
 	w.do("GET", "/nope?secret=1", "")
 	w.do("GET", "/health", "")
-	lines := w.lines()
+	lines := w.Lines()
 	if len(lines) != 2 {
 		t.Fatalf("%d lines: %v", len(lines), lines)
 	}
@@ -241,11 +227,11 @@ func TestLogLineAndMetrics(t *testing.T) {
 		`dure_completion_tokens_total{model="small"}`:                                  "3",
 		`dure_requests_cancelled_total{phase="decode"}`:                                "0",
 	} {
-		if got := w.metric(line); got != want {
+		if got := w.Metric(line); got != want {
 			t.Errorf("%s is %q, want %q", line, got, want)
 		}
 	}
-	bare := newWorld(t, nil, func(o *Options) { o.Metrics = nil })
+	bare := newWorld(t, nil, func(o *front.Options) { o.Metrics = nil })
 	bare.do("GET", "/metrics", "").wantError(t, 404, kindInvalid, "unknown_url", "", "no metrics")
 }
 
@@ -253,7 +239,7 @@ func TestLogLineAndMetrics(t *testing.T) {
 // hides them is an error and not a smaller guarantee.
 func TestWriterWithoutDeadlines(t *testing.T) {
 	rec := httptest.NewRecorder()
-	New(Options{Models: &fakeModels{}}).ServeHTTP(rec, httptest.NewRequest("GET", "http://localhost/health", nil))
+	front.New(front.Options{Models: &fronttest.Models{}, Surfaces: surfaces()}).ServeHTTP(rec, httptest.NewRequest("GET", "http://localhost/health", nil))
 	if rec.Code != 500 || !strings.Contains(rec.Body.String(), "internal_error") {
 		t.Errorf("%d %s", rec.Code, rec.Body)
 	}

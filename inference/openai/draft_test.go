@@ -16,7 +16,7 @@ func TestUsageOfDrafts(t *testing.T) {
 		u := &inference.Usage{PromptTokens: 7, CompletionTokens: 5, DraftedTokens: 8, AcceptedTokens: 3}
 		return script(nil, started(), inference.Event{Kind: inference.EventDone, Finish: inference.FinishStop, Usage: u})(nil, nil)
 	})
-	w.models.info.Sequences = 1
+	w.models.Info.Sequences = 1
 	if got := w.chat(`{"n":2,` + hello[1:]); !strings.Contains(got.body, `"completion_tokens":10`) ||
 		!strings.Contains(got.body, `"drafted_tokens":16,"accepted_tokens":6`) {
 		t.Errorf("%s", got.body)

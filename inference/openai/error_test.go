@@ -44,7 +44,7 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 				t.Run(fmt.Sprint(tt.code, "/", where), func(t *testing.T) {
 					w := newWorld(t, script(tt.err))
 					if where == "open" {
-						w.models.open = func(context.Context, string) error { return tt.err }
+						w.models.OnOpen = func(context.Context, string) error { return tt.err }
 					}
 					got := w.do("POST", "/v1/chat/completions", body, "X-Request-Id", "rid-9")
 					got.wantError(t, tt.status, tt.kind, tt.code, tt.param, tt.message)
@@ -54,14 +54,14 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 					if strings.Contains(got.body, "secret") {
 						t.Errorf("internals are told: %s", got.body)
 					}
-					line := w.lines()[0]
+					line := w.Lines()[0]
 					if tt.status == 500 && !strings.Contains(fmt.Sprint(line["err"]), "secret") && !strings.Contains(fmt.Sprint(line["err"]), "internal") {
 						t.Errorf("internals are lost: %v", line)
 					}
-					if w.models.opened.Load() != w.models.released.Load() {
+					if w.models.Opened.Load() != w.models.Released.Load() {
 						t.Error("the model was not given back")
 					}
-					if m := fmt.Sprintf(`dure_http_failures_total{code="%s",route="/v1/chat/completions"}`, tt.code); w.metric(m) != "1" {
+					if m := fmt.Sprintf(`dure_http_failures_total{code="%s",route="/v1/chat/completions"}`, tt.code); w.Metric(m) != "1" {
 						t.Errorf("%s is not 1", m)
 					}
 				})
@@ -79,7 +79,7 @@ func TestErrorInsideAStream(t *testing.T) {
 		t.Fatalf("status %d, %v, events %q", got.status, got.err, all)
 	}
 	wantErrorObject(t, all[2], kindServer, "runner_lost", "", "process died")
-	if v := w.metric(`dure_http_failures_total{code="runner_lost",route="/v1/chat/completions"}`); v != "1" {
+	if v := w.Metric(`dure_http_failures_total{code="runner_lost",route="/v1/chat/completions"}`); v != "1" {
 		t.Errorf("failures %q", v)
 	}
 	// The same failure, not streamed, is a status.
@@ -92,7 +92,9 @@ func TestModelThatBreaksItsContract(t *testing.T) {
 		"no end":        script(nil, started(), says("x")),
 		"no start":      script(nil, says("x"), done()),
 		"two starts":    script(nil, started(), started(), done()),
-		"unknown event": script(nil, started(), inference.Event{Kind: "reasoning"}, done()),
+		"unknown event": script(nil, started(), inference.Event{Kind: "hunch", Text: "x"}, done()),
+		"not asked for": script(nil, started(), inference.Event{Kind: inference.EventReasoning, Text: "x"}, done()),
+		"empty call":    script(nil, started(), inference.Event{Kind: inference.EventToolCall}, done()),
 		"only the end":  script(nil, done()),
 		"no reason":     script(nil, started(), inference.Event{Kind: inference.EventDone}),
 	} {
@@ -114,7 +116,7 @@ func TestModelThatGoesOn(t *testing.T) {
 	if got.status != 200 || got.err != nil || !strings.Contains(got.body, `"content":"x"`) || strings.Contains(got.body, "error") {
 		t.Errorf("%+v", got)
 	}
-	if line := w.lines()[0]; line["level"] != "ERROR" || line["code"] != "internal_error" {
+	if line := w.Lines()[0]; line["level"] != "ERROR" || line["code"] != "internal_error" {
 		t.Errorf("log line %v", line)
 	}
 }
@@ -136,20 +138,20 @@ func TestPanic(t *testing.T) {
 	if strings.Contains(got.body, "secret") {
 		t.Error(got.body)
 	}
-	line := w.lines()[0]
+	line := w.Lines()[0]
 	if text := fmt.Sprint(line["err"]); line["level"] != "ERROR" || !strings.Contains(text, "secret") || !strings.Contains(text, "error_test.go") {
 		t.Errorf("no stack in %v", line)
 	}
-	if w.models.released.Load() != 1 {
+	if w.models.Released.Load() != 1 {
 		t.Error("the model was not given back")
 	}
 	// Inside a stream the connection is cut: the client must not take what it
 	// has for the whole.
-	w.models.generate = crash(started(), says("x"))
+	w.models.Generate = crash(started(), says("x"))
 	if got := w.chat(helloStream); got.err == nil {
 		t.Errorf("the stream ended as if whole: %q", got.body)
 	}
-	w.models.generate = script(nil, started(), done())
+	w.models.Generate = script(nil, started(), done())
 	if got := w.chat(hello); got.status != 200 {
 		t.Errorf("the server did not live on: %v", got)
 	}

@@ -48,18 +48,18 @@ func TestHalfClosedClientGetsNoSuccess(t *testing.T) {
 		}
 	})
 	for _, body := range []string{hello, helloStream} {
-		got := halfClosed(t, w.url, posted("/v1/chat/completions", body, len(body)))
-		<-w.over
+		got := halfClosed(t, w.URL, posted("/v1/chat/completions", body, len(body)))
+		<-w.Over
 		if strings.HasSuffix(got, "0\r\n\r\n") || strings.Contains(got, "[DONE]") || strings.Contains(got, "Content-Length") ||
 			body == hello && got != "" {
 			t.Errorf("looks whole: %q", got)
 		}
 	}
-	if got := w.metric(`dure_requests_cancelled_total{phase="prompt"}`); got != "2" {
+	if got := w.Metric(`dure_requests_cancelled_total{phase="prompt"}`); got != "2" {
 		t.Errorf("cancelled: %q", got)
 	}
 	// The server lives on.
-	w.models.generate = script(nil, started(), done())
+	w.models.Generate = script(nil, started(), done())
 	if got := w.chat(hello); got.status != 200 {
 		t.Error(got)
 	}
@@ -68,21 +68,21 @@ func TestHalfClosedClientGetsNoSuccess(t *testing.T) {
 func TestTruncatedBody(t *testing.T) {
 	w := newWorld(t, script(nil, started(), done()))
 	for _, path := range []string{"/v1/chat/completions", "/v1/completions", "/v1/tokenize"} {
-		got := halfClosed(t, w.url, posted(path, hello, len(hello)+1))
-		<-w.over
+		got := halfClosed(t, w.URL, posted(path, hello, len(hello)+1))
+		<-w.Over
 		if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, fmt.Sprintf("ended early, after %d bytes", len(hello))) {
 			t.Errorf("%s: %q", path, got)
 		}
-		chunked := halfClosed(t, w.url, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nabc")
-		<-w.over
+		chunked := halfClosed(t, w.URL, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nabc")
+		<-w.Over
 		if !strings.HasPrefix(chunked, "HTTP/1.1 400 ") {
 			t.Errorf("%s: %q", path, chunked)
 		}
 	}
-	if got := w.metric(fmt.Sprintf(`dure_http_requests_total{route="/v1/tokenize",status="%d"}`, http.StatusBadRequest)); got != "2" {
+	if got := w.Metric(fmt.Sprintf(`dure_http_requests_total{route="/v1/tokenize",status="%d"}`, http.StatusBadRequest)); got != "2" {
 		t.Errorf("status 400: %q", got)
 	}
-	if w.models.opened.Load() != 0 {
+	if w.models.Opened.Load() != 0 {
 		t.Error("a model was opened")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dure/inference"
+	"dure/inference/front"
 )
 
 // fakePool notes what it was told.
@@ -41,7 +42,7 @@ func (p *fakePool) Resume() []string { _ = p.note("resume"); return nil }
 
 func TestPoolRoutes(t *testing.T) {
 	pool := &fakePool{}
-	w := newWorld(t, nil, func(o *Options) { o.Pool = pool })
+	w := newWorld(t, nil, func(o *front.Options) { o.Pool = pool })
 	const listed = `{"object":"list","data":[{"name":"small"}]}` + "\n"
 	for _, tc := range []struct{ method, path, body, told string }{
 		{"GET", "models", "", ""},
@@ -68,7 +69,7 @@ func TestPoolRoutes(t *testing.T) {
 
 func TestPoolRoutesRefuse(t *testing.T) {
 	pool := &fakePool{}
-	w := newWorld(t, nil, func(o *Options) { o.Pool = pool })
+	w := newWorld(t, nil, func(o *front.Options) { o.Pool = pool })
 	w.do("POST", "/v1/dure/models/none/load", "").wantError(t, 404, kindInvalid, "model_not_found", "model", "small")
 	w.do("POST", "/v1/dure/models/none/unload", "").wantError(t, 404, kindInvalid, "model_not_found", "model", "small")
 	w.do("POST", "/v1/dure/models/small/load", `{"keep_alive":"soon"}`).wantError(t, 400, kindInvalid, "invalid_request", "keep_alive", "-1 for ever")
@@ -91,7 +92,7 @@ func TestPoolRoutesRefuse(t *testing.T) {
 	}
 	closing := make(chan struct{})
 	close(closing)
-	ending := newWorld(t, nil, func(o *Options) { o.Pool, o.Closing = pool, closing })
+	ending := newWorld(t, nil, func(o *front.Options) { o.Pool, o.Closing = pool, closing })
 	ending.do("POST", "/v1/dure/resume", "").wantError(t, 503, kindServer, "shutting_down", "", "")
 }
 
@@ -105,14 +106,14 @@ func TestKeepAliveReachesTheModels(t *testing.T) {
 	} {
 		for _, path := range []string{"/v1/chat/completions", "/v1/completions"} {
 			rest := map[string]string{"/v1/chat/completions": hello[1:], "/v1/completions": `"prompt":"a"}`}[path]
-			w.models.kept.Store(math.MaxInt64)
-			if r := w.do("POST", path, `{"keep_alive":`+text+`,`+rest); r.status != 200 || time.Duration(w.models.kept.Load()) != want {
-				t.Errorf("%s %s: %d, kept for %s, want %s: %s", path, text, r.status, time.Duration(w.models.kept.Load()), want, r.body)
+			w.models.Kept.Store(math.MaxInt64)
+			if r := w.do("POST", path, `{"keep_alive":`+text+`,`+rest); r.status != 200 || time.Duration(w.models.Kept.Load()) != want {
+				t.Errorf("%s %s: %d, kept for %s, want %s: %s", path, text, r.status, time.Duration(w.models.Kept.Load()), want, r.body)
 			}
 		}
 	}
-	if r := w.do("POST", "/v1/chat/completions", hello, "X-Dure-Keep-Alive", "10m"); r.status != 200 || time.Duration(w.models.kept.Load()) != 10*time.Minute {
-		t.Errorf("header: %d, kept for %s: %s", r.status, time.Duration(w.models.kept.Load()), r.body)
+	if r := w.do("POST", "/v1/chat/completions", hello, "X-Dure-Keep-Alive", "10m"); r.status != 200 || time.Duration(w.models.Kept.Load()) != 10*time.Minute {
+		t.Errorf("header: %d, kept for %s: %s", r.status, time.Duration(w.models.Kept.Load()), r.body)
 	}
 	for _, text := range []string{`"soon"`, `true`, `[]`, `1e300`, `""`} {
 		w.chat(`{"keep_alive":`+text+`,`+hello[1:]).wantError(t, 400, kindInvalid, "invalid_request", "keep_alive", "")

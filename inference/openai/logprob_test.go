@@ -58,7 +58,7 @@ func TestChatLogprobs(t *testing.T) {
 		t.Error(diff)
 	}
 	// None were made, as where the answer is empty at once.
-	w.models.generate = script(nil, started(), done())
+	w.models.Generate = script(nil, started(), done())
 	var empty struct {
 		Choices []struct {
 			Logprobs *struct{ Content []any }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"dure/inference"
+	"dure/inference/front/strict"
 )
 
 // roles maps the roles of a message to those of a model. The later name
@@ -18,43 +19,43 @@ var roles = map[string]string{
 // partSeparator joins the text parts of one message: each is a text of its own.
 const partSeparator = "\n"
 
-func (d *decoder) messages(t token) ([]inference.Message, error) {
+func messages(d *strict.Decoder, v strict.Value) ([]inference.Message, error) {
 	var all []inference.Message
-	err := d.list(t, func(t token) error {
-		m, err := d.message(t)
+	err := d.List(v, func(v strict.Value) error {
+		m, err := message(d, v)
 		all = append(all, m)
 		return err
 	})
 	if err == nil && len(all) == 0 {
-		err = d.invalid("must hold at least one message")
+		err = d.Invalid("must hold at least one message")
 	}
 	return all, err
 }
 
-func (d *decoder) message(t token) (inference.Message, error) {
+func message(d *strict.Decoder, v strict.Value) (inference.Message, error) {
 	var m inference.Message
 	hasContent := false
-	err := d.object(t, maxMembers, func(name string, t token) (err error) {
-		if t.kind == kindNull {
+	err := d.Object(v, strict.MaxMembers, func(name string, v strict.Value) (err error) {
+		if v.Kind == strict.KindNull {
 			// Clients send back an answer's members with null for "none".
 			return nil
 		}
 		switch name {
 		case "role":
-			m.Role, err = d.role(t)
+			m.Role, err = role(d, v)
 		case "content":
 			hasContent = true
-			m.Content, err = d.content(t)
+			m.Content, err = content(d, v)
 		case "name":
-			m.Name, err = d.text(t)
+			m.Name, err = d.Text(v)
 		case "tool_calls", "annotations":
-			if !d.isEmpty(t) {
-				err = d.unsupported("not supported; leave it out")
+			if !d.IsEmpty(v) {
+				err = d.Unsupported("not supported; leave it out")
 			}
 		case "tool_call_id", "function_call", "audio", "refusal":
-			err = d.unsupported("not supported; leave it out")
+			err = d.Unsupported("not supported; leave it out")
 		default:
-			err = d.unknown(t)
+			err = d.Unknown(v)
 		}
 		return err
 	})
@@ -62,15 +63,15 @@ func (d *decoder) message(t token) (inference.Message, error) {
 	case err != nil:
 		return m, err
 	case m.Role == "":
-		return m, d.missing("role")
+		return m, d.Missing("role")
 	case !hasContent:
-		return m, d.missing("content")
+		return m, d.Missing("content")
 	}
 	return m, nil
 }
 
-func (d *decoder) role(t token) (string, error) {
-	given, err := d.text(t)
+func role(d *strict.Decoder, v strict.Value) (string, error) {
+	given, err := d.Text(v)
 	if err != nil {
 		return "", err
 	}
@@ -78,46 +79,46 @@ func (d *decoder) role(t token) (string, error) {
 		return role, nil
 	}
 	if given == "tool" || given == "function" {
-		return "", d.unsupported("messages of the role %q are not supported; send their text in a message of the role user", given)
+		return "", d.Unsupported("messages of the role %q are not supported; send their text in a message of the role user", given)
 	}
-	return "", d.invalid("must be system, developer, user or assistant, not %q", clip(given))
+	return "", d.Invalid("must be system, developer, user or assistant, not %q", strict.Clip(given))
 }
 
 // content reads a string or a list of text parts.
-func (d *decoder) content(t token) (string, error) {
-	switch t.kind {
-	case kindString:
-		return d.text(t)
-	case kindList:
+func content(d *strict.Decoder, v strict.Value) (string, error) {
+	switch v.Kind {
+	case strict.KindString:
+		return d.Text(v)
+	case strict.KindList:
 	default:
-		return "", d.expected("a string or a list of text parts", t)
+		return "", d.Expected("a string or a list of text parts", v)
 	}
 	var parts []string
-	err := d.list(t, func(t token) error {
-		text, err := d.part(t)
+	err := d.List(v, func(v strict.Value) error {
+		text, err := part(d, v)
 		parts = append(parts, text)
 		return err
 	})
 	return strings.Join(parts, partSeparator), err
 }
 
-func (d *decoder) part(t token) (string, error) {
+func part(d *strict.Decoder, v strict.Value) (string, error) {
 	var form, text string
 	hasText := false
-	err := d.object(t, maxMembers, func(name string, t token) (err error) {
+	err := d.Object(v, strict.MaxMembers, func(name string, v strict.Value) (err error) {
 		switch name {
 		case "type":
-			form, err = d.text(t)
+			form, err = d.Text(v)
 			if err == nil && form != "text" {
-				err = d.otherPart(form)
+				err = otherPart(d, form)
 			}
 		case "text":
 			hasText = true
-			text, err = d.text(t)
+			text, err = d.Text(v)
 		case "image_url", "input_audio", "file", "refusal":
-			err = d.otherPart(name)
+			err = otherPart(d, name)
 		default:
-			err = d.unknown(t)
+			err = d.Unknown(v)
 		}
 		return err
 	})
@@ -125,18 +126,18 @@ func (d *decoder) part(t token) (string, error) {
 	case err != nil:
 		return "", err
 	case form == "":
-		return "", d.missing("type")
+		return "", d.Missing("type")
 	case !hasText:
-		return "", d.missing("text")
+		return "", d.Missing("text")
 	}
 	return text, nil
 }
 
-func (d *decoder) otherPart(form string) error {
-	d.path = d.path[:len(d.path)-1] // the part is at fault, not one of its members
+func otherPart(d *strict.Decoder, form string) error {
+	d = d.Up() // the part is at fault, not one of its members
 	switch form {
 	case "image_url", "input_audio", "file", "refusal":
-		return d.unsupported("parts of the type %s are not supported; send parts of the type text", form)
+		return d.Unsupported("parts of the type %s are not supported; send parts of the type text", form)
 	}
-	return d.invalid("the type of a part must be text, not %q", clip(form))
+	return d.Invalid("the type of a part must be text, not %q", strict.Clip(form))
 }

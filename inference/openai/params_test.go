@@ -66,7 +66,7 @@ func TestSeedIsToldAsSent(t *testing.T) {
 		used = append(used, req.Params.Seed)
 		return script(nil, started(), done())(nil, nil)
 	})
-	w.models.info.Sequences = 1
+	w.models.Info.Sequences = 1
 	for _, seed := range []int64{0, 1, -1, -2, math.MinInt64, math.MaxInt64} {
 		used = nil
 		body := fmt.Sprintf(`{"n":2,"seed":%d,"prompt":"a"}`, seed)

@@ -34,7 +34,7 @@ func TestPrefixUsageOfChoices(t *testing.T) {
 		u := &inference.Usage{PromptTokens: 7, CachedTokens: 2 * (calls % 3), RestoreMS: 1, Prefix: &inference.PrefixUsage{Tier: fmt.Sprint("tier", calls)}}
 		return script(nil, started(), inference.Event{Kind: inference.EventDone, Finish: inference.FinishStop, Usage: u})(nil, nil)
 	})
-	w.models.info.Sequences = 1
+	w.models.Info.Sequences = 1
 	if got := w.chat(`{"n":3,` + hello[1:]); !strings.Contains(got.body, `"cached_tokens":0`) || !strings.Contains(got.body, `"tier":"tier3"`) ||
 		!strings.Contains(got.body, `"restore_ms":3`) {
 		t.Errorf("%s", got.body)
@@ -49,20 +49,12 @@ func TestMetricsOfPriorities(t *testing.T) {
 	w.chat(`{"priority":"background",` + hello[1:])
 	for _, name := range []string{"dure_time_to_first_token_seconds", "dure_inter_token_gap_seconds", "dure_queue_wait_seconds"} {
 		for priority, want := range map[string]string{"interactive": "2", "background": "1", "": ""} {
-			if got := w.metric(name + `_count{model="small",priority="` + priority + `"}`); got != want {
+			if got := w.Metric(name + `_count{model="small",priority="` + priority + `"}`); got != want {
 				t.Errorf("%s of %q is %q, want %q", name, priority, got, want)
 			}
 		}
 	}
-	if got := w.metric(`dure_queue_wait_seconds_sum{model="small",priority="background"}`); got != "0.0015" {
+	if got := w.Metric(`dure_queue_wait_seconds_sum{model="small",priority="background"}`); got != "0.0015" {
 		t.Errorf("waited %s s", got)
-	}
-}
-
-// What a token costs in the histogram of gaps, the observer found before.
-func BenchmarkGap(b *testing.B) {
-	gap := newMetrics(nil, &budget{}).gap.WithLabelValues("small", "worker")
-	for b.Loop() {
-		gap.Observe(0.02)
 	}
 }

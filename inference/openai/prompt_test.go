@@ -20,7 +20,7 @@ func TestPromptsAreCheckedFirst(t *testing.T) {
 		asked.Add(1)
 		return script(nil, started(), says("x"), done())(nil, nil)
 	})
-	w.models.info.Sequences, w.models.info.Context = 1, 8
+	w.models.Info.Sequences, w.models.Info.Context = 1, 8
 	for _, tt := range []struct{ prompt, code, param, message string }{
 		{`["a","b","1234567"]`, "context_length_exceeded", "prompt[2]", "prompt[2]: the prompt has 8 tokens, the context holds 8"},
 		{`["a","b","1234567"]`, "context_length_exceeded", "prompt[2]", "--context"},
@@ -34,12 +34,12 @@ func TestPromptsAreCheckedFirst(t *testing.T) {
 		}
 	}
 	// No special token is added to an empty text by this model.
-	w.models.bare = true
+	w.models.Bare = true
 	w.complete(`{"prompt":["a",""]}`).wantError(t, 400, kindInvalid, "invalid_request", "prompt[1]", "prompt[1]: the prompt is empty")
 	if n := asked.Load(); n != 0 {
 		t.Errorf("%d choices were asked for", n)
 	}
-	if o, r := w.models.opened.Load(), w.models.released.Load(); o == 0 || o != r {
+	if o, r := w.models.Opened.Load(), w.models.Released.Load(); o == 0 || o != r {
 		t.Errorf("opened %d, released %d", o, r)
 	}
 }
@@ -52,16 +52,16 @@ func TestPromptsThatCannotBeChecked(t *testing.T) {
 		got = append(got, *req.Prompt)
 		return script(nil, started(), says("x"), done())(nil, nil)
 	})
-	w.models.remote = true
-	w.models.info.Sequences, w.models.info.Context = 1, 2
+	w.models.Remote = true
+	w.models.Info.Sequences, w.models.Info.Context = 1, 2
 	w.answer(t, "/v1/completions", `{"prompt":["abc",""]}`)
 	w.answer(t, "/v1/completions", `{"prompt":[[1,2,3],[999999]]}`)
 	want := []inference.Prompt{{Text: "abc"}, {Text: ""}, {Tokens: []int32{1, 2, 3}}, {Tokens: []int32{999999}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	w.models.remote = false
-	w.models.tokenize = &inference.Error{Code: inference.CodeRunnerLost, Message: "died"}
+	w.models.Remote = false
+	w.models.TokenizeErr = &inference.Error{Code: inference.CodeRunnerLost, Message: "died"}
 	w.complete(`{"prompt":["a","b"]}`).wantError(t, 502, kindServer, "runner_lost", "", "died")
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dure/inference"
+	"dure/inference/front/strict"
 )
 
 type refusedBody struct {
@@ -142,7 +143,7 @@ func TestDecodeRefuses(t *testing.T) {
 
 func checkRefused(t *testing.T, decode func([]byte) (*request, error), bodies []refusedBody) {
 	for _, tt := range bodies {
-		t.Run(clip(tt.body), func(t *testing.T) {
+		t.Run(strict.Clip(tt.body), func(t *testing.T) {
 			_, err := decode([]byte(tt.body))
 			var e *inference.Error
 			if !errors.As(err, &e) {

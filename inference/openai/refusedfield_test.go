@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dure/inference"
+	"dure/inference/front/strict"
 )
 
 // Every field of other servers that would change an answer is refused on each
@@ -21,7 +22,7 @@ func TestFieldsOfOtherServers(t *testing.T) {
 		return r.warnings, err
 	}
 	render := func(body []byte) ([]string, error) {
-		return decode(body, renderFields, &renderRequest{}, (*decoder).checkRender)
+		return strict.Decode(body, renderFields, &renderRequest{}, checkRender)
 	}
 	const messages = `,"messages":[{"role":"user","content":"hi"}]}`
 	all := refusedFields[request]()

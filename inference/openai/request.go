@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"dure/inference"
+	"dure/inference/front"
+	"dure/inference/front/strict"
 )
 
 // Limits of the fields of a request, where OpenAI's are too narrow for local
@@ -39,27 +41,23 @@ type request struct {
 
 	maxTokens     *int
 	maxCompletion *int
-	// changes are what the fields do to the model's defaults, which are not
-	// known before the whole body is read.
-	changes  []func(*inference.Params)
-	present  map[string]bool // members of the body that are not null
-	warnings []string
+	changes       front.Changes
+	present       map[string]bool // members of the body that are not null
+	warnings      []string
 }
 
-func (r *request) change(f func(*inference.Params)) { r.changes = append(r.changes, f) }
-
 // sharedFields are those that both routes have.
-var sharedFields = joined(joined(refusedFields[request](), ofCaller()), fields[request]{
-	"model":          text(func(r *request, s string) { r.model = s }),
-	"n":              integer(1, maxChoices, func(r *request, i int64) { r.n = int(i) }),
-	"stream":         boolean(func(r *request, b bool) { r.stream = b }),
-	"stream_options": (*decoder).setStreamOptions,
+var sharedFields = strict.Joined(strict.Joined(refusedFields[request](), callerFields()), strict.Fields[request]{
+	"model":          strict.Text(func(r *request, s string) { r.model = s }),
+	"n":              strict.Integer(1, maxChoices, func(r *request, i int64) { r.n = int(i) }),
+	"stream":         strict.Boolean(func(r *request, b bool) { r.stream = b }),
+	"stream_options": setStreamOptions,
 	"max_tokens":     limit(func(r *request, n int) { r.maxTokens = &n }),
-	"stop":           (*decoder).setStop,
-	"seed": integer(math.MinInt64, math.MaxInt64, func(r *request, i int64) {
-		r.change(func(p *inference.Params) { p.Seed = uint64(i) })
+	"stop":           setStop,
+	"seed": strict.Integer(math.MinInt64, math.MaxInt64, func(r *request, i int64) {
+		r.changes.Add(func(p *inference.Params) { p.Seed = uint64(i) })
 	}),
-	"logit_bias":        (*decoder).setLogitBias,
+	"logit_bias":        setLogitBias,
 	"temperature":       paramNumber(0, maxTemperature, func(p *inference.Params, f float32) { p.Temperature = f }),
 	"top_p":             paramNumber(0, 1, func(p *inference.Params, f float32) { p.TopP = f }),
 	"frequency_penalty": paramNumber(-2, 2, func(p *inference.Params, f float32) { p.Penalties.Frequency = f }),
@@ -71,37 +69,37 @@ var sharedFields = joined(joined(refusedFields[request](), ofCaller()), fields[r
 	"top_k":          paramInteger(0, math.MaxInt32, func(p *inference.Params, i int) { p.TopK = i }),
 	"typical_p":      paramNumber(0, 1, func(p *inference.Params, f float32) { p.TypicalP = f }),
 	"repeat_penalty": paramPositive(100, func(p *inference.Params, f float32) { p.Penalties.Repeat = f }),
-	"repeat_last_n":  paramInteger(-1, math.MaxInt32, func(p *inference.Params, n int) { p.Penalties.LastN = lookBack(n) }),
+	"repeat_last_n":  paramInteger(-1, math.MaxInt32, func(p *inference.Params, n int) { p.Penalties.LastN = front.LookBack(n) }),
 
 	"dry_multiplier":        paramNumber(0, 100, func(p *inference.Params, f float32) { p.DRY.Multiplier = f }),
 	"dry_base":              paramNumber(1, 100, func(p *inference.Params, f float32) { p.DRY.Base = f }),
 	"dry_allowed_length":    paramInteger(1, math.MaxInt32, func(p *inference.Params, i int) { p.DRY.AllowedLength = i }),
-	"dry_penalty_last_n":    paramInteger(-1, math.MaxInt32, func(p *inference.Params, n int) { p.DRY.LastN = lookBack(n) }),
-	"dry_sequence_breakers": (*decoder).setBreakers,
+	"dry_penalty_last_n":    paramInteger(-1, math.MaxInt32, func(p *inference.Params, n int) { p.DRY.LastN = front.LookBack(n) }),
+	"dry_sequence_breakers": setBreakers,
 
 	"xtc_probability": paramNumber(0, 1, func(p *inference.Params, f float32) { p.XTC.Probability = f }),
 	"xtc_threshold":   paramNumber(0, 1, func(p *inference.Params, f float32) { p.XTC.Threshold = f }),
 	"mirostat":        paramInteger(0, 2, func(p *inference.Params, i int) { p.Mirostat.Version = i }),
 	"mirostat_tau":    paramPositive(100, func(p *inference.Params, f float32) { p.Mirostat.Tau = f }),
 	"mirostat_eta":    paramPositive(1, func(p *inference.Params, f float32) { p.Mirostat.Eta = f }),
-	"ignore_eos": func(d *decoder, r *request, t token) error {
-		b, err := d.boolean(t)
-		r.change(func(p *inference.Params) { p.IgnoreEOS = b })
+	"ignore_eos": func(d *strict.Decoder, r *request, v strict.Value) error {
+		b, err := d.Boolean(v)
+		r.changes.Add(func(p *inference.Params) { p.IgnoreEOS = b })
 		return err
 	},
 
 	// A label: nothing has to happen for it to be honoured.
-	"user": text(func(*request, string) {}),
+	"user": strict.Text(func(*request, string) {}),
 })
 
 // decodeRequest decodes a body of either route; check looks at what is peculiar
 // to one of them.
-func decodeRequest(body []byte, known fields[request], check func(*decoder, *request) error) (*request, error) {
+func decodeRequest(body []byte, known strict.Fields[request], check func(*strict.Decoder, *request) error) (*request, error) {
 	r := &request{n: 1}
-	warnings, err := decode(body, known, r, func(d *decoder, r *request) error {
-		r.present = d.present
+	warnings, err := strict.Decode(body, known, r, func(d *strict.Decoder, r *request) error {
+		r.present = d.Present()
 		if r.present["stream_options"] && !r.stream {
-			return d.at("stream_options").invalid("is only allowed when stream is true")
+			return d.At("stream_options").Invalid("is only allowed when stream is true")
 		}
 		return check(d, r)
 	})

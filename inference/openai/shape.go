@@ -28,21 +28,21 @@ func (chatShape) names() (id, whole, chunk string) {
 
 func (s chatShape) whole(c *choice) any {
 	return chatChoice{
-		Index:    c.index,
+		Index:    c.Index,
 		Message:  chatMessage{Role: inference.RoleAssistant, Content: c.text.String()},
-		Logprobs: c.logprobs(s), Finish: c.finish,
+		Logprobs: c.logprobs(s), Finish: c.Finish,
 	}
 }
 
 func (chatShape) first(c *choice) any {
-	return chatDelta{Index: c.index, Delta: delta{Role: inference.RoleAssistant, Content: new("")}}
+	return chatDelta{Index: c.Index, Delta: delta{Role: inference.RoleAssistant, Content: new("")}}
 }
 
 func (chatShape) piece(c *choice, text string) any {
-	return chatDelta{Index: c.index, Delta: delta{Content: &text}}
+	return chatDelta{Index: c.Index, Delta: delta{Content: &text}}
 }
 
-func (chatShape) last(c *choice) any { return chatDelta{Index: c.index, Finish: &c.finish} }
+func (chatShape) last(c *choice) any { return chatDelta{Index: c.Index, Finish: &c.Finish} }
 
 func (chatShape) logprobs(tokens []placed) any { return newChatLogprobs(tokens) }
 
@@ -54,18 +54,18 @@ func (textShape) names() (id, whole, chunk string) {
 }
 
 func (s textShape) whole(c *choice) any {
-	return textChoice{Text: c.echo + c.text.String(), Index: c.index, Logprobs: c.logprobs(s), Finish: &c.finish}
+	return textChoice{Text: c.echo + c.text.String(), Index: c.Index, Logprobs: c.logprobs(s), Finish: &c.Finish}
 }
 
 func (textShape) first(c *choice) any {
 	if c.echo == "" {
 		return nil
 	}
-	return textChoice{Text: c.echo, Index: c.index}
+	return textChoice{Text: c.echo, Index: c.Index}
 }
 
-func (textShape) piece(c *choice, text string) any { return textChoice{Text: text, Index: c.index} }
+func (textShape) piece(c *choice, text string) any { return textChoice{Text: text, Index: c.Index} }
 
-func (textShape) last(c *choice) any { return textChoice{Index: c.index, Finish: &c.finish} }
+func (textShape) last(c *choice) any { return textChoice{Index: c.Index, Finish: &c.Finish} }
 
 func (textShape) logprobs(tokens []placed) any { return newTextLogprobs(tokens) }

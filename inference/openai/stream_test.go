@@ -1,105 +1,52 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"iter"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"dure/inference"
+	"dure/inference/front"
 
 	"pgregory.net/rapid"
 )
 
-func checkEscape(s string) error {
-	var want bytes.Buffer
-	enc := json.NewEncoder(&want)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return err
+// newTestStream is a stream whose one choice has begun.
+func newTestStream(t testing.TB, s shape, usage bool, model string) (*stream, *front.Choice) {
+	out := &stream{encoder: newEncoder(&front.Exchange{}, s, &request{n: 1}, model, 0), usage: usage}
+	out.base = head{ID: "id", Model: model, Fingerprint: "v1 \"x\""}
+	c := &front.Choice{}
+	if _, err := out.Start(nil, c); err != nil {
+		t.Fatal(err)
 	}
-	if got := string(appendString([]byte("kept"), s)) + "\n"; got != "kept"+want.String() {
-		return errors.New("got " + got + " want " + want.String())
-	}
-	return nil
-}
-
-func FuzzAppendString(f *testing.F) {
-	for c := range rune(0x100) {
-		f.Add("x" + string(c) + "y")
-	}
-	for _, s := range []string{"", "\u2027\u2028\u2029\u202a", "\xff", "a\xe2\x80", "\xe2\x80\xa8", "<&>", "한국어😀", "\ufffd"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if err := checkEscape(s); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// discard is a connection that takes everything.
-type discard struct {
-	header http.Header
-	last   []byte
-	keep   bool
-}
-
-func (d *discard) Header() http.Header              { return d.header }
-func (d *discard) WriteHeader(int)                  {}
-func (d *discard) SetWriteDeadline(time.Time) error { return nil }
-func (d *discard) SetReadDeadline(time.Time) error  { return nil }
-func (d *discard) FlushError() error                { return nil }
-
-func (d *discard) Write(p []byte) (int, error) {
-	if d.keep {
-		d.last = append(d.last[:0], p...)
-	}
-	return len(p), nil
-}
-
-func newTestRun(s shape, usage bool, model string) (*run, *stream, *discard) {
-	to := &discard{header: http.Header{}, keep: true}
-	r, _ := http.NewRequest("POST", "/v1/chat/completions", nil)
-	x := newExchange(New(Options{Version: "v1 \"x\""}).(*handler), to, r)
-	x.gen.model = model
-	out := newStream(x, s, &request{includeUsage: usage})
-	return newRun(x, fakeModel{}, &request{n: 1}, []*inference.Request{{}}, nil, out), out, to
+	return out, c
 }
 
 // The text event that is put together by hand is the one encoding/json makes.
 func TestTextEventEqualsStruct(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		model := rapid.OneOf(rapid.Just(mark), rapid.Just(`"logprobs":null`), rapid.String()).Draw(t, "model")
-		shape := rapid.SampledFrom([]shape{chatShape{}, textShape{}}).Draw(t, "shape")
-		g, s, to := newTestRun(shape, rapid.Bool().Draw(t, "usage"), model)
-		if err := g.pass(g.choices[0], started(), false); err != nil {
-			t.Fatal(err)
-		}
+	rapid.Check(t, func(rt *rapid.T) {
+		model := rapid.OneOf(rapid.Just(mark), rapid.Just(`"logprobs":null`), rapid.String()).Draw(rt, "model")
+		shape := rapid.SampledFrom([]shape{chatShape{}, textShape{}}).Draw(rt, "shape")
+		s, c := newTestStream(t, shape, rapid.Bool().Draw(rt, "usage"), model)
 		for range 3 {
-			text := rapid.String().Draw(t, "text")
+			text := rapid.String().Draw(rt, "text")
 			event := says(text)
-			if rapid.Bool().Draw(t, "logprobs") {
+			if rapid.Bool().Draw(rt, "logprobs") {
 				event.Logprobs = []inference.TokenLogprob{token1}
 			}
-			from := g.choices[0].characters
-			to.last = nil
-			if err := g.pass(g.choices[0], event, false); err != nil {
-				t.Fatal(err)
+			from := s.choices[0].characters
+			got, err := s.Event(nil, c, event)
+			if err != nil {
+				rt.Fatal(err)
 			}
-			if text == "" && event.Logprobs == nil {
-				continue
-			}
-			want, err := s.event(nil, s.chunk(withLogprobs(shape, text, place(from, text, event.Logprobs))))
-			if err != nil || string(to.last) != string(want) {
-				t.Fatalf("got %s want %s, %v", to.last, want, err)
+			want, err := front.AppendEvent(nil, s.chunk(withLogprobs(shape, text, place(from, text, event.Logprobs))))
+			if err != nil || string(got) != string(want) {
+				rt.Fatalf("got %s want %s, %v", got, want, err)
 			}
 		}
 	})
@@ -115,7 +62,7 @@ func withLogprobs(s shape, text string, tokens []placed) any {
 	if tokens != nil {
 		l = s.logprobs(tokens)
 	}
-	switch piece := s.piece(&choice{}, text).(type) {
+	switch piece := s.piece(&choice{Choice: &front.Choice{}}, text).(type) {
 	case chatDelta:
 		piece.Logprobs = l
 		return piece
@@ -160,17 +107,14 @@ func TestTextsReassemble(t *testing.T) {
 	})
 }
 
-// One piece of text from the model to the writer, without the network.
+// One piece of text, encoded.
 func BenchmarkTextEvent(b *testing.B) {
-	g, _, to := newTestRun(chatShape{}, false, "small")
-	to.keep = false
-	if err := g.pass(g.choices[0], started(), false); err != nil {
-		b.Fatal(err)
-	}
-	ev := says(" token")
+	s, c := newTestStream(b, chatShape{}, false, "small")
+	ev, buf := says(" token"), []byte(nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := g.pass(g.choices[0], ev, false); err != nil {
+		var err error
+		if buf, err = s.Event(buf[:0], c, ev); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -179,8 +123,7 @@ func BenchmarkTextEvent(b *testing.B) {
 // The same with a real server and client: both sides of the loopback.
 func BenchmarkTextEventOverHTTP(b *testing.B) {
 	begin, end := make(chan struct{}), make(chan struct{})
-	models := &fakeModels{list: []Listing{{Name: "small", Default: true}}}
-	models.generate = func(context.Context, *inference.Request) iter.Seq2[inference.Event, error] {
+	w := newWorld(b, func(context.Context, *inference.Request) iter.Seq2[inference.Event, error] {
 		return func(yield func(inference.Event, error) bool) {
 			defer close(end)
 			if !yield(started(), nil) {
@@ -192,9 +135,8 @@ func BenchmarkTextEventOverHTTP(b *testing.B) {
 			}
 			yield(done(), nil)
 		}
-	}
-	url := benchServer(b, models)
-	res, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(helloStream))
+	})
+	res, err := http.Post(w.URL+"/v1/chat/completions", "application/json", strings.NewReader(helloStream))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -209,14 +151,11 @@ func BenchmarkTextEventOverHTTP(b *testing.B) {
 
 // The path of a token makes no garbage.
 func TestTextEventAllocations(t *testing.T) {
-	g, _, to := newTestRun(chatShape{}, true, "small")
-	to.keep = false
-	if err := g.pass(g.choices[0], started(), false); err != nil {
-		t.Fatal(err)
-	}
-	ev := says(" some \"text\" 끝\n")
+	s, c := newTestStream(t, chatShape{}, true, "small")
+	var answer front.Answer = s
+	ev, buf := says(" some \"text\" 끝\n"), make([]byte, 0, 4096)
 	if n := testing.AllocsPerRun(1000, func() {
-		if err := g.pass(g.choices[0], ev, false); err != nil {
+		if _, err := answer.Event(buf, c, ev); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {

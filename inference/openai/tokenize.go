@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"dure/inference"
+	"dure/inference/front"
+	"dure/inference/front/strict"
 )
 
 // The routes that show what a model reads, in llama-server's shapes.
@@ -22,31 +24,31 @@ type tokenizeRequest struct {
 	hasText, hasParse bool
 }
 
-var tokenizeFields = fields[tokenizeRequest]{
-	"model":         text(func(r *tokenizeRequest, s string) { r.model = s }),
-	"content":       (*decoder).setContent,
-	"text":          (*decoder).setContent,
-	"prompt":        (*decoder).setContent,
-	"add_special":   boolean(func(r *tokenizeRequest, b bool) { r.special = b }),
-	"parse_special": boolean(func(r *tokenizeRequest, b bool) { r.parse, r.hasParse = b, true }),
-	"with_pieces":   boolean(func(r *tokenizeRequest, b bool) { r.withPieces = b }),
+var tokenizeFields = strict.Fields[tokenizeRequest]{
+	"model":         strict.Text(func(r *tokenizeRequest, s string) { r.model = s }),
+	"content":       setContent,
+	"text":          setContent,
+	"prompt":        setContent,
+	"add_special":   strict.Boolean(func(r *tokenizeRequest, b bool) { r.special = b }),
+	"parse_special": strict.Boolean(func(r *tokenizeRequest, b bool) { r.parse, r.hasParse = b, true }),
+	"with_pieces":   strict.Boolean(func(r *tokenizeRequest, b bool) { r.withPieces = b }),
 }
 
-func (d *decoder) setContent(r *tokenizeRequest, t token) (err error) {
+func setContent(d *strict.Decoder, r *tokenizeRequest, v strict.Value) (err error) {
 	if r.hasText {
-		return d.invalid("content, text and prompt mean the same; send one of them")
+		return d.Invalid("content, text and prompt mean the same; send one of them")
 	}
 	r.hasText = true
-	r.text, err = d.text(t)
+	r.text, err = d.Text(v)
 	return err
 }
 
-func (d *decoder) checkTokenize(r *tokenizeRequest) error {
+func checkTokenize(d *strict.Decoder, r *tokenizeRequest) error {
 	switch {
 	case !r.hasText:
-		return d.missing("content")
+		return d.Missing("content")
 	case r.hasParse && r.parse != r.special:
-		return d.at("parse_special").unsupported("not supported apart from add_special; leave it out or set it to %t", r.special)
+		return d.At("parse_special").Unsupported("not supported apart from add_special; leave it out or set it to %t", r.special)
 	}
 	return nil
 }
@@ -69,19 +71,19 @@ type tokenPiece struct {
 }
 
 // tokenize answers POST /v1/tokenize.
-func (h *handler) tokenize(x *exchange, r *http.Request) error {
+func tokenize(x *front.Exchange, r *http.Request) error {
 	var req tokenizeRequest
-	warnings, err := readInto(x, r, tokenizeFields, &req, (*decoder).checkTokenize)
+	err := front.ReadInto(x, r, tokenizeFields, &req, checkTokenize)
 	if err != nil {
 		return err
 	}
-	return h.withTokenizer(x, r, req.model, func(ctx context.Context, t inference.Tokenizer) error {
+	return withTokenizer(x, r, req.model, func(ctx context.Context, t inference.Tokenizer) error {
 		ids, err := t.Tokenize(ctx, req.text, req.special)
 		if err != nil {
 			return fmt.Errorf("tokenize: %w", err)
 		}
 		if !req.withPieces {
-			return x.json(http.StatusOK, tokenList{append([]int32{}, ids...), warnings})
+			return x.JSON(http.StatusOK, tokenList{append([]int32{}, ids...), x.Warnings()})
 		}
 		texts, err := t.Detokenize(ctx, ids)
 		if err != nil {
@@ -90,11 +92,11 @@ func (h *handler) tokenize(x *exchange, r *http.Request) error {
 		if len(texts) != len(ids) {
 			return fmt.Errorf("detokenize: %d texts for %d tokens", len(texts), len(ids))
 		}
-		list := pieceList{make([]tokenPiece, len(ids)), warnings}
+		list := pieceList{make([]tokenPiece, len(ids)), x.Warnings()}
 		for i, id := range ids {
 			list.Tokens[i] = newPiece(id, texts[i])
 		}
-		return x.json(http.StatusOK, list)
+		return x.JSON(http.StatusOK, list)
 	})
 }
 
@@ -115,17 +117,17 @@ type detokenizeRequest struct {
 	tokens []int32
 }
 
-var detokenizeFields = fields[detokenizeRequest]{
-	"model": text(func(r *detokenizeRequest, s string) { r.model = s }),
-	"tokens": func(d *decoder, r *detokenizeRequest, t token) (err error) {
-		r.tokens, err = d.tokenIDs(t)
+var detokenizeFields = strict.Fields[detokenizeRequest]{
+	"model": strict.Text(func(r *detokenizeRequest, s string) { r.model = s }),
+	"tokens": func(d *strict.Decoder, r *detokenizeRequest, v strict.Value) (err error) {
+		r.tokens, err = d.TokenIDs(v)
 		return err
 	},
 }
 
-func (d *decoder) checkDetokenize(r *detokenizeRequest) error {
+func checkDetokenize(d *strict.Decoder, r *detokenizeRequest) error {
 	if r.tokens == nil {
-		return d.missing("tokens")
+		return d.Missing("tokens")
 	}
 	return nil
 }
@@ -136,13 +138,13 @@ type contentBody struct {
 }
 
 // detokenize answers POST /v1/detokenize.
-func (h *handler) detokenize(x *exchange, r *http.Request) error {
+func detokenize(x *front.Exchange, r *http.Request) error {
 	var req detokenizeRequest
-	warnings, err := readInto(x, r, detokenizeFields, &req, (*decoder).checkDetokenize)
+	err := front.ReadInto(x, r, detokenizeFields, &req, checkDetokenize)
 	if err != nil {
 		return err
 	}
-	return h.withTokenizer(x, r, req.model, func(ctx context.Context, t inference.Tokenizer) error {
+	return withTokenizer(x, r, req.model, func(ctx context.Context, t inference.Tokenizer) error {
 		texts, err := t.Detokenize(ctx, req.tokens)
 		if err != nil {
 			return fmt.Errorf("detokenize: %w", err)
@@ -150,9 +152,9 @@ func (h *handler) detokenize(x *exchange, r *http.Request) error {
 		all := string(bytes.Join(texts, nil))
 		content := strings.ToValidUTF8(all, "\ufffd")
 		if content != all {
-			warnings = append(warnings, "content: holds bytes that are no characters, shown as U+FFFD")
+			x.Warn("content: holds bytes that are no characters, shown as U+FFFD")
 		}
-		return x.json(http.StatusOK, contentBody{content, warnings})
+		return x.JSON(http.StatusOK, contentBody{content, x.Warnings()})
 	})
 }
 
@@ -163,19 +165,19 @@ type renderRequest struct {
 	closed   bool
 }
 
-var renderFields = joined(refusedFields[renderRequest](), fields[renderRequest]{
-	"model": text(func(r *renderRequest, s string) { r.model = s }),
-	"messages": func(d *decoder, r *renderRequest, t token) (err error) {
-		r.messages, err = d.messages(t)
+var renderFields = strict.Joined(refusedFields[renderRequest](), strict.Fields[renderRequest]{
+	"model": strict.Text(func(r *renderRequest, s string) { r.model = s }),
+	"messages": func(d *strict.Decoder, r *renderRequest, v strict.Value) (err error) {
+		r.messages, err = messages(d, v)
 		return err
 	},
-	"add_generation_prompt": boolean(func(r *renderRequest, b bool) { r.closed = !b }),
-	"tools":                 only[renderRequest]("[]", (*decoder).isEmpty),
+	"add_generation_prompt": strict.Boolean(func(r *renderRequest, b bool) { r.closed = !b }),
+	"tools":                 strict.Only[renderRequest]("[]", (*strict.Decoder).IsEmpty),
 })
 
-func (d *decoder) checkRender(r *renderRequest) error {
+func checkRender(d *strict.Decoder, r *renderRequest) error {
 	if r.messages == nil {
-		return d.missing("messages")
+		return d.Missing("messages")
 	}
 	return nil
 }
@@ -186,41 +188,32 @@ type promptBody struct {
 }
 
 // applyTemplate answers POST /v1/apply-template.
-func (h *handler) applyTemplate(x *exchange, r *http.Request) error {
+func applyTemplate(x *front.Exchange, r *http.Request) error {
 	var req renderRequest
-	warnings, err := readInto(x, r, renderFields, &req, (*decoder).checkRender)
+	err := front.ReadInto(x, r, renderFields, &req, checkRender)
 	if err != nil {
 		return err
 	}
-	return h.withTokenizer(x, r, req.model, func(ctx context.Context, t inference.Tokenizer) error {
+	return withTokenizer(x, r, req.model, func(ctx context.Context, t inference.Tokenizer) error {
 		prompt, err := t.Render(ctx, req.messages, !req.closed)
 		if err != nil {
 			return fmt.Errorf("render messages: %w", err)
 		}
 		if m, ok := t.(inference.Model); ok && m.Info().ChatWarning != "" {
-			warnings = append(warnings, "messages: "+m.Info().ChatWarning)
+			x.Warn("messages: " + m.Info().ChatWarning)
 		}
-		return x.json(http.StatusOK, promptBody{prompt, warnings})
+		return x.JSON(http.StatusOK, promptBody{prompt, x.Warnings()})
 	})
-}
-
-// readInto reads a request's body into req.
-func readInto[R any](x *exchange, r *http.Request, known fields[R], req *R, check func(*decoder, *R) error) ([]string, error) {
-	body, err := readBody(x, r)
-	if err != nil {
-		return nil, err
-	}
-	return decode(body, known, req, check)
 }
 
 // withTokenizer opens a model, which may have to be loaded first, and calls use
 // with its tokenizer.
-func (h *handler) withTokenizer(x *exchange, r *http.Request, name string, use func(context.Context, inference.Tokenizer) error) error {
-	listing, err := h.find(x, name)
+func withTokenizer(x *front.Exchange, r *http.Request, name string, use func(context.Context, inference.Tokenizer) error) error {
+	listing, err := x.Find(name)
 	if err != nil {
 		return err
 	}
-	model, release, err := h.open(r.Context(), listing.Name, 0)
+	model, release, err := x.Open(r.Context(), listing, 0)
 	if err != nil {
 		return err
 	}

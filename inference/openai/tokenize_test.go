@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dure/inference"
+	"dure/inference/front/strict"
 )
 
 func TestTokenize(t *testing.T) {
@@ -35,17 +36,17 @@ func TestTokenize(t *testing.T) {
 			t.Errorf("%s %s: %d %s", tt.path, tt.body, got.status, got.body)
 		}
 	}
-	if o, r := w.models.opened.Load(), w.models.released.Load(); o == 0 || o != r {
+	if o, r := w.models.Opened.Load(), w.models.Released.Load(); o == 0 || o != r {
 		t.Errorf("opened %d, released %d", o, r)
 	}
-	if line := w.lines()[1]; line["model"] != "org/large" || line["prompt_tokens"] != nil {
+	if line := w.Lines()[1]; line["model"] != "org/large" || line["prompt_tokens"] != nil {
 		t.Errorf("log line %v", line)
 	}
 }
 
 func TestTokenizeRefuses(t *testing.T) {
 	w := newWorld(t, nil)
-	long := `{"tokens":[` + strings.Repeat("0,", maxTokenList) + `0]}`
+	long := `{"tokens":[` + strings.Repeat("0,", strict.MaxTokens) + `0]}`
 	for _, tt := range []struct{ path, body, code, param, message string }{
 		{"tokenize", `{}`, "invalid_request", "content", "is required"},
 		{"tokenize", `{"content":null}`, "invalid_request", "content", "is required"},
@@ -63,7 +64,7 @@ func TestTokenizeRefuses(t *testing.T) {
 		{"detokenize", `{"tokens":[1e999]}`, "invalid_request", "tokens[0]", "expected an integer"},
 		{"detokenize", `{"tokens":[1.0]}`, "invalid_request", "tokens[0]", "expected an integer"},
 		{"detokenize", `{"tokens":[9999]}`, "invalid_request", "tokens", "no token 9999"},
-		{"detokenize", long, "invalid_request", fmt.Sprintf("tokens[%d]", maxTokenList), "at most 1048576 tokens"},
+		{"detokenize", long, "invalid_request", fmt.Sprintf("tokens[%d]", strict.MaxTokens), "at most 1048576 tokens"},
 		{"apply-template", `{}`, "invalid_request", "messages", "is required"},
 		{"apply-template", `{"messages":[]}`, "invalid_request", "messages", "at least one"},
 		{"apply-template", `{"messages":[{"role":"user","content":"a"}],"tools":[{}]}`, "unsupported_parameter", "tools", "not supported"},
@@ -72,24 +73,24 @@ func TestTokenizeRefuses(t *testing.T) {
 	} {
 		w.do("POST", "/v1/"+tt.path, tt.body).wantError(t, 400, kindInvalid, tt.code, tt.param, tt.message)
 	}
-	if w.models.opened.Load() > 1 { // only to learn that there is no token 9999
-		t.Errorf("%d models were opened for bad requests", w.models.opened.Load())
+	if w.models.Opened.Load() > 1 { // only to learn that there is no token 9999
+		t.Errorf("%d models were opened for bad requests", w.models.Opened.Load())
 	}
 	bodies := map[string]string{"tokenize": `{"text":"a"`, "detokenize": `{"tokens":[1]`, "apply-template": `{"messages":[{"role":"user","content":"a"}]`}
 	for path, body := range bodies {
 		w.do("POST", "/v1/"+path, body+`,"model":"nope"}`).wantError(t, 404, kindInvalid, "model_not_found", "model", "small")
-		w.models.remote = true
+		w.models.Remote = true
 		w.do("POST", "/v1/"+path, body+`}`).wantError(t, 400, kindInvalid, "unsupported_parameter", "model", "runs elsewhere")
-		w.models.remote = false
-		w.models.open = func(context.Context, string) error {
+		w.models.Remote = false
+		w.models.OnOpen = func(context.Context, string) error {
 			return &inference.Error{Code: inference.CodeLoadFailed, Message: "no memory"}
 		}
 		w.do("POST", "/v1/"+path, body+`}`).wantError(t, 503, kindServer, "model_load_failed", "", "no memory")
-		w.models.open = func(context.Context, string) error { return errors.New("secret") }
+		w.models.OnOpen = func(context.Context, string) error { return errors.New("secret") }
 		w.do("POST", "/v1/"+path, body+`}`).wantError(t, 500, kindServer, "internal_error", "", "internal error")
-		w.models.open = nil
+		w.models.OnOpen = nil
 	}
-	if o, r := w.models.opened.Load(), w.models.released.Load(); o != r {
+	if o, r := w.models.Opened.Load(), w.models.Released.Load(); o != r {
 		t.Errorf("opened %d, released %d", o, r)
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"dure/inference/front"
+	"dure/inference/front/strict"
 )
 
 // stalls are requests whose bodies stop coming, though no answer needs them.
@@ -75,7 +78,7 @@ func TestBodyThatNobodyReads(t *testing.T) {
 // stall sends a request, then the trickle each second, and checks that the
 // answer comes at once and the end of the connection soon.
 func stall(t *testing.T, request string, status int, trickle string) {
-	_, dial, stop := newPipeWorld(t, nil, func(o *Options) { o.APIKeys = []string{"k"} })
+	_, dial, stop := newPipeWorld(t, nil, func(o *front.Options) { o.APIKeys = []string{"k"} })
 	defer stop()
 	conn := dial()
 	defer conn.Close()
@@ -112,10 +115,10 @@ func stall(t *testing.T, request string, status int, trickle string) {
 func TestRefusedBodyIsStillTaken(t *testing.T) {
 	w := newHandler(t, script(nil, started(), done()))
 	server := httptest.NewUnstartedServer(nil)
-	server.Config = NewServer(w.handler, slog.New(slog.DiscardHandler))
+	server.Config = front.NewServer(w.Handler, slog.New(slog.DiscardHandler))
 	server.Start()
 	t.Cleanup(server.Close)
-	w.url, w.client = server.URL, server.Client()
+	w.URL, w.Client = server.URL, server.Client()
 	body := strings.Repeat("x", 200<<10)
 	for range 20 {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
@@ -125,7 +128,7 @@ func TestRefusedBodyIsStillTaken(t *testing.T) {
 		fmt.Fprintf(conn, "POST /nope HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", len(body))
 		io.WriteString(conn, body)
 		if got, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 404 ") {
-			t.Errorf("%v %q", err, clip(string(got)))
+			t.Errorf("%v %q", err, strict.Clip(string(got)))
 		}
 		conn.Close()
 	}

@@ -45,7 +45,7 @@ func TestLaterChoiceWaits(t *testing.T) {
 				var tries atomic.Int64
 				w, _, stop := newPipeWorld(t, crowd(refusals, tt.hint, &tries))
 				defer stop()
-				w.models.info.Sequences, w.models.remote = 1, tt.remote
+				w.models.Info.Sequences, w.models.Remote = 1, tt.remote
 				for _, stream := range []string{"false", "true"} {
 					tries.Store(0)
 					begin := time.Now()
@@ -68,7 +68,7 @@ func TestFirstChoiceDoesNotWait(t *testing.T) {
 	for _, sequences := range []int{2, 3} {
 		var tries atomic.Int64
 		w := newWorld(t, crowd(1, 0, &tries))
-		w.models.info.Sequences = sequences
+		w.models.Info.Sequences = sequences
 		w.chat(helloTimes(3)).wantError(t, 429, kindLimit, "queue_full", "", "full")
 	}
 }
@@ -79,20 +79,20 @@ func TestClientLeavesWhileChoiceWaits(t *testing.T) {
 		var tries atomic.Int64
 		w, _, stop := newPipeWorld(t, crowd(1<<60, 0, &tries))
 		defer stop()
-		w.models.info.Sequences = 1
+		w.models.Info.Sequences = 1
 		ctx, leave := context.WithTimeout(t.Context(), time.Hour)
 		defer leave()
-		req, _ := http.NewRequestWithContext(ctx, "POST", w.url+"/v1/chat/completions", strings.NewReader(helloTimes(2)))
-		if res, err := w.client.Do(req); err == nil {
+		req, _ := http.NewRequestWithContext(ctx, "POST", w.URL+"/v1/chat/completions", strings.NewReader(helloTimes(2)))
+		if res, err := w.Client.Do(req); err == nil {
 			t.Errorf("status %d", res.StatusCode)
 		}
-		<-w.over
+		<-w.Over
 		ended := tries.Load()
 		time.Sleep(time.Minute)
 		if tries.Load() != ended || ended < 1000 {
 			t.Errorf("%d tries, then %d", ended, tries.Load())
 		}
-		if o, r := w.models.opened.Load(), w.models.released.Load(); o != 1 || r != 1 {
+		if o, r := w.models.Opened.Load(), w.models.Released.Load(); o != 1 || r != 1 {
 			t.Errorf("opened %d, released %d", o, r)
 		}
 	})
@@ -106,6 +106,6 @@ func TestQueueFullAfterTheBeginning(t *testing.T) {
 		}
 		return script(nil, started(), says("x"), done())(nil, nil)
 	})
-	w.models.info.Sequences = 1
+	w.models.Info.Sequences = 1
 	w.chat(helloTimes(2)).wantError(t, 429, kindLimit, "queue_full", "")
 }

@@ -10,10 +10,10 @@ type errorBody struct {
 }
 
 type errorObject struct {
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    string  `json:"code"`
+	Message string         `json:"message"`
+	Type    string         `json:"type"`
+	Param   *string        `json:"param"`
+	Code    inference.Code `json:"code"`
 }
 
 type modelList struct {
