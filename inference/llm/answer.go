@@ -1,25 +1,32 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
 
 	"dure/inference"
 	"dure/inference/chat"
+	"dure/inference/chat/answer"
 	"dure/kvcache"
 )
 
-// answer turns one request's items into events.
-type answer struct {
+// reply turns one request's items into events.
+type reply struct {
 	l         *LLM
 	req       *inference.Request
 	r         *request
 	text      *chat.Stream
+	parser    *answer.Parser      // nil where all is text
+	kind      inference.EventKind // of the last piece that the parser made
+	loop      answer.Repetition
 	yield     func(inference.Event, error) bool
 	completed int // tokens that went into the answer
-	stopped   bool
-	said      utterance
+	thought   int // of those were thinking
+	// stopped is why the answer ends before the model ends it.
+	stopped inference.FinishReason
+	said    utterance
 	// logprobs of tokens whose text has not come out yet.
 	logprobs []placed
 }
@@ -32,7 +39,7 @@ type placed struct {
 
 // run yields events until the end. It reports false when the owner still holds
 // the request, because the reader went away or a stop string ended it early.
-func (a *answer) run(ctx context.Context) (ended bool) {
+func (a *reply) run(ctx context.Context) (ended bool) {
 	usage := inference.Usage{PromptTokens: len(a.r.prompt)}
 	if !a.yield(inference.Event{Kind: inference.EventStarted, Usage: &usage}, nil) {
 		return false
@@ -47,10 +54,10 @@ func (a *answer) run(ctx context.Context) (ended bool) {
 		for i, d := range it.tokens {
 			more := ended || i < len(it.tokens)-1 || len(a.r.outbox) > 0
 			ok := a.push(d, more)
-			if a.stopped && ok { // a reader that left is told nothing more
-				a.done(inference.FinishStop, a.r.report(time.Now()))
+			if a.stopped != "" && ok { // a reader that left is told nothing more
+				a.close(a.stopped, a.r.report(time.Now()))
 			}
-			if a.stopped || !ok {
+			if a.stopped != "" || !ok {
 				return ended
 			}
 		}
@@ -63,20 +70,28 @@ func (a *answer) run(ctx context.Context) (ended bool) {
 
 // push adds a token and yields the text that is now certain. It reports false
 // when the reader has left.
-func (a *answer) push(d drawn, more bool) bool {
+func (a *reply) push(d drawn, more bool) bool {
 	a.completed++
 	a.said.tokens = append(a.said.tokens, d.token)
+	if a.parser != nil && a.parser.Thinking() {
+		a.thought++
+	}
 	begin := a.text.Decided()
-	var text string
-	text, a.stopped = a.text.Push(a.l.vocabulary.Piece(d.token, false))
+	text, stopped := a.text.Push(a.l.piece(d.token))
+	switch {
+	case stopped:
+		a.stopped = inference.FinishStop
+	case !a.r.ignoreEOS && a.loop.Push(d.token):
+		a.stopped = inference.FinishRepetition
+	}
 	if a.r.topLogprobs >= 0 {
 		a.logprobs = append(a.logprobs, placed{a.name(d.logprob), begin, a.text.Decided()})
 	}
-	return a.say(text, more || a.stopped)
+	return a.say(text, more || a.stopped != "")
 }
 
 // name fills in the bytes of a logprob's tokens.
-func (a *answer) name(p inference.TokenLogprob) inference.TokenLogprob {
+func (a *reply) name(p inference.TokenLogprob) inference.TokenLogprob {
 	p.Bytes = []byte(a.l.vocabulary.Piece(p.Token, true))
 	for i := range p.Top {
 		p.Top[i].Bytes = []byte(a.l.vocabulary.Piece(p.Top[i].Token, true))
@@ -85,16 +100,55 @@ func (a *answer) name(p inference.TokenLogprob) inference.TokenLogprob {
 }
 
 // say yields text with the logprobs of the tokens that it completes.
-func (a *answer) say(text string, more bool) bool {
+func (a *reply) say(text string, more bool) bool {
 	if text == "" {
 		return true
+	}
+	if a.parser != nil {
+		return a.tell(a.parser.Feed(text), more)
 	}
 	a.said.text.WriteString(text)
 	return a.yield(inference.Event{Kind: inference.EventText, Text: text, Logprobs: a.complete(), More: more}, nil)
 }
 
+// tell yields what the parser made of text, and notes when a stop string ended it.
+func (a *reply) tell(pieces []answer.Piece, more bool) bool {
+	for i, p := range pieces {
+		a.said.add(p)
+		a.kind = p.Kind
+		p.Event.Logprobs = a.within(p)
+		p.Event.More = more || i < len(pieces)-1
+		if !a.yield(p.Event, nil) {
+			return false
+		}
+	}
+	if _, ok := a.parser.Stopped(); ok {
+		a.stopped = inference.FinishStop
+	}
+	return true
+}
+
+// within takes the logprobs of tokens that begin in the raw text of a piece. Those
+// before it were marks and are nobody's.
+func (a *reply) within(p answer.Piece) []inference.TokenLogprob {
+	skip := 0
+	for skip < len(a.logprobs) && a.logprobs[skip].begin < p.From {
+		skip++
+	}
+	a.logprobs = a.logprobs[skip:]
+	n := 0
+	for n < len(a.logprobs) && a.logprobs[n].begin < p.To {
+		n++
+	}
+	if p.Kind == inference.EventToolCall {
+		a.logprobs = a.logprobs[n:]
+		return nil
+	}
+	return a.take(n)
+}
+
 // complete takes the logprobs of tokens whose text is out.
-func (a *answer) complete() []inference.TokenLogprob {
+func (a *reply) complete() []inference.TokenLogprob {
 	n := 0
 	for n < len(a.logprobs) && a.logprobs[n].end <= a.text.Out() {
 		n++
@@ -102,7 +156,7 @@ func (a *answer) complete() []inference.TokenLogprob {
 	return a.take(n)
 }
 
-func (a *answer) take(n int) []inference.TokenLogprob {
+func (a *reply) take(n int) []inference.TokenLogprob {
 	if n == 0 {
 		return nil
 	}
@@ -115,22 +169,40 @@ func (a *answer) take(n int) []inference.TokenLogprob {
 }
 
 // end yields what is left and the last event.
-func (a *answer) end(it item) {
+func (a *reply) end(it item) {
 	if it.kind == itemError {
 		a.yield(inference.Event{}, it.err)
 		return
 	}
 	if a.say(a.text.Flush(), true) {
-		finish := it.finish
-		if _, stopped := a.text.Matched(); stopped {
-			finish = inference.FinishStop
-		}
-		a.done(finish, it.report)
+		a.close(it.finish, it.report)
 	}
 }
 
+// close reads what the parser still holds and yields the last event.
+func (a *reply) close(finish inference.FinishReason, p report) {
+	var warnings []inference.Warning
+	if _, stopped := a.text.Matched(); stopped {
+		finish = inference.FinishStop
+	}
+	if a.parser != nil {
+		pieces, w := a.parser.Finish(finish != inference.FinishStop)
+		if !a.tell(pieces, true) {
+			return
+		}
+		warnings = w
+		if _, stopped := a.parser.Stopped(); stopped {
+			finish = inference.FinishStop
+		}
+		if finish == inference.FinishStop && a.parser.Calls() > 0 {
+			finish = inference.FinishToolCalls
+		}
+	}
+	a.done(finish, warnings, p)
+}
+
 // broken says why an outbox ended without a last item.
-func (a *answer) broken(ctx context.Context) error {
+func (a *reply) broken(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -139,30 +211,37 @@ func (a *answer) broken(ctx context.Context) error {
 
 // done yields the last event, and before it the logprobs of tokens that are
 // part of the answer although no text came after them. A token that a stop
-// string took away whole is not.
-func (a *answer) done(finish inference.FinishReason, p report) {
+// string took away whole is not, and neither is one that is a mark.
+func (a *reply) done(finish inference.FinishReason, warnings []inference.Warning, p report) {
 	n := len(a.logprobs)
 	_, stopped := a.text.Matched()
+	kind := inference.EventText
+	if a.parser != nil {
+		if _, stopped = a.parser.Stopped(); stopped || a.parser.Calls() > 0 {
+			n = 0
+		}
+		kind = cmp.Or(a.kind, kind)
+	}
 	// Before the reader knows of the end: its next turn may come at once.
 	a.l.remember(a.req, a.r.prompt, &a.said, stopped)
-	if stopped {
+	if stopped && a.parser == nil {
 		for n > 0 && a.logprobs[n-1].begin >= a.text.Out() {
 			n--
 		}
 	}
-	if rest := a.take(n); rest != nil && !a.yield(inference.Event{Kind: inference.EventText, Logprobs: rest, More: true}, nil) {
+	if rest := a.take(n); rest != nil && !a.yield(inference.Event{Kind: kind, Logprobs: rest, More: true}, nil) {
 		return
 	}
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	a.yield(inference.Event{Kind: inference.EventDone, Finish: finish, Usage: &inference.Usage{
-		PromptTokens: len(a.r.prompt), CompletionTokens: a.completed, CachedTokens: p.reused.Reuse,
+	a.yield(inference.Event{Kind: inference.EventDone, Finish: finish, Warnings: append(a.r.warnings, warnings...), Usage: &inference.Usage{
+		PromptTokens: len(a.r.prompt), CompletionTokens: a.completed, CachedTokens: p.reused.Reuse, ReasoningTokens: a.thought,
 		QueueMS: ms(p.queue), RestoreMS: ms(p.restore), PrefillMS: ms(p.prefill), DecodeMS: ms(p.decode),
 		Prefix: a.prefix(p.reused), DraftedTokens: p.drafted, AcceptedTokens: p.accepted,
 	}}, nil)
 }
 
 // prefix says where reused tokens came from, and why there were no more.
-func (a *answer) prefix(m kvcache.Match) *inference.PrefixUsage {
+func (a *reply) prefix(m kvcache.Match) *inference.PrefixUsage {
 	u := &inference.PrefixUsage{Tier: m.Tier.String()}
 	if m.Reason != kvcache.ReasonNone {
 		u.Reason = m.Reason.String()
@@ -173,6 +252,6 @@ func (a *answer) prefix(m kvcache.Match) *inference.PrefixUsage {
 	return u
 }
 
-func (a *answer) piece(t int32) string {
+func (a *reply) piece(t int32) string {
 	return strings.ToValidUTF8(a.l.vocabulary.Piece(t, true), "\uFFFD")
 }

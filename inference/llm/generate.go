@@ -8,6 +8,7 @@ import (
 
 	"dure/inference"
 	"dure/inference/chat"
+	"dure/inference/chat/answer"
 	"dure/inference/sample"
 	"dure/inference/sched"
 	"dure/inference/spec"
@@ -18,41 +19,38 @@ var errStopped = inference.Errorf(inference.CodeShuttingDown, "the model is bein
 // Generate implements inference.Model.
 func (l *LLM) Generate(ctx context.Context, req *inference.Request) iter.Seq2[inference.Event, error] {
 	return func(yield func(inference.Event, error) bool) {
-		text, err := chat.NewStream(req.Params.Stop)
-		if err != nil {
-			yield(inference.Event{}, err)
-			return
-		}
-		r, err := l.prepare(ctx, req)
+		a, err := l.prepare(ctx, req)
 		if err == nil {
-			err = l.submit(ctx, r)
+			err = l.submit(ctx, a.r)
 		}
 		if err != nil {
 			yield(inference.Event{}, err)
 			return
 		}
-		a := &answer{l: l, req: req, r: r, text: text, yield: yield}
+		a.yield = yield
 		if !a.run(ctx) {
-			l.cancel(r, a.stopped)
+			l.cancel(a.r, a.stopped != "")
 		}
 	}
 }
 
-// prepare renders, tokenises and checks a request.
-func (l *LLM) prepare(ctx context.Context, req *inference.Request) (*request, error) {
+// prepare renders, tokenises and checks a request, and makes what reads its answer.
+func (l *LLM) prepare(ctx context.Context, asked *inference.Request) (*reply, error) {
+	req, warnings := l.normalised(asked)
 	sampler, err := sample.New(l.suppress(req.Params), l.vocabulary)
 	if err != nil {
 		return nil, err
 	}
-	prompt, err := l.prompt(ctx, req)
+	room := l.info.Context
+	if m := req.Params.MaxTokens; m > 0 {
+		room = min(room, m)
+	}
+	plan := l.plan(req.Reasoning, room)
+	prompt, thinking, err := l.prompt(ctx, req, plan)
 	if err != nil {
 		return nil, err
 	}
 	sampler.Prompt(prompt)
-	maxTokens := l.info.Context - len(prompt)
-	if m := req.Params.MaxTokens; m > 0 {
-		maxTokens = min(maxTokens, m)
-	}
 	who, err := l.caller(req, prompt)
 	if err != nil {
 		return nil, err
@@ -65,11 +63,38 @@ func (l *LLM) prepare(ctx context.Context, req *inference.Request) (*request, er
 	if l.cfg.Speculation == SpeculationNgram { // here, where it keeps nobody waiting
 		index = spec.NewIndex(prompt)
 	}
-	return &request{
+	a := &reply{l: l, req: req, r: &request{
 		id: sched.ID(l.lastID.Add(1)), name: req.ID, prompt: prompt, caller: who,
-		maxTokens: maxTokens, ignoreEOS: req.Params.IgnoreEOS, topLogprobs: topLogprobs,
+		maxTokens: min(room, l.info.Context-len(prompt)), ignoreEOS: req.Params.IgnoreEOS, topLogprobs: topLogprobs, warnings: warnings,
 		sampler: sampler, outbox: make(chan item, outboxItems), submitted: time.Now(), index: index,
-	}, nil
+	}}
+	return a, a.reader(thinking)
+}
+
+// reader makes what reads the answer.
+func (a *reply) reader(thinking bool) (err error) {
+	if a.parser, err = a.l.parser(a.req, thinking); err != nil {
+		return err
+	}
+	stop := a.req.Params.Stop
+	if a.parser != nil {
+		stop = nil // the parser looks for them, in the content
+	}
+	a.text, err = chat.NewStream(stop)
+	return err
+}
+
+// normalised is a request whose messages the template takes, and what was changed.
+func (l *LLM) normalised(asked *inference.Request) (*inference.Request, []inference.Warning) {
+	req := *asked
+	var warnings []inference.Warning
+	if req.Prompt == nil {
+		req.Messages, warnings = answer.Normalise(req.Messages, l.speech.roles)
+		if w := req.Reasoning; w != (inference.Reasoning{}) && w.Effort != inference.EffortNone && !l.thinks() {
+			warnings = append(warnings, inference.Warning{Code: inference.CodeIgnored, Message: "reasoning: this model does not think before it answers"})
+		}
+	}
+	return &req, warnings
 }
 
 // suppress bans the tokens that the model's makers want never drawn, but for

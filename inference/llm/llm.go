@@ -22,6 +22,7 @@ type LLM struct {
 	model      *engine.Model
 	vocabulary *engine.Vocabulary
 	template   *chat.Template
+	speech     speech
 	bos, eos   string
 	info       inference.Info
 	memory     []Memory
@@ -45,11 +46,13 @@ type LLM struct {
 // stays the caller's to close, after Close. cfg must be complete (Derive).
 func New(model *engine.Model, cfg Config, log *slog.Logger) (*LLM, error) {
 	f, warning := model.Facts(), ""
-	template, err := chat.Compile(f.ChatTemplate)
+	source := f.ChatTemplate
+	template, err := chat.Compile(source)
 	if errors.Is(err, chat.ErrNoTemplate) {
 		warning = noTemplate
 		log.Warn(noTemplate, "model", cfg.Name)
-		template, err = chat.Compile(chat.ChatML)
+		source = chat.ChatML
+		template, err = chat.Compile(source)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("chat template of %s: %w", cfg.Name, err)
@@ -61,6 +64,7 @@ func New(model *engine.Model, cfg Config, log *slog.Logger) (*LLM, error) {
 		inbox: make(chan command, 64), wake: make(chan struct{}, 1),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
+	l.learnSpeech(source)
 	l.stats.threads.Store(int64(cfg.Threads))
 	started := make(chan error, 1)
 	go l.own(started)
@@ -125,6 +129,7 @@ type request struct {
 	// topLogprobs is how many alternatives go with each token; -1 asks for no
 	// logprobs at all.
 	topLogprobs int
+	warnings    []inference.Warning // that the last event carries
 	sampler     sampler
 	submitted   time.Time
 	index       *spec.Index // of the prompt; nil without speculative decoding

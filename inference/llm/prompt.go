@@ -11,32 +11,34 @@ import (
 	"dure/inference/engine"
 )
 
-// prompt is what a request asks to continue, as tokens that fit the context.
-func (l *LLM) prompt(ctx context.Context, req *inference.Request) ([]engine.Token, error) {
-	tokens, err := l.promptTokens(ctx, req)
+// prompt is what a request asks to continue, as tokens that fit the context, and
+// whether that ends in open thinking.
+func (l *LLM) prompt(ctx context.Context, req *inference.Request, p plan) (tokens []engine.Token, thinking bool, err error) {
+	tokens, thinking, err = l.promptTokens(ctx, req, p)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, false, err
 	case len(tokens) == 0:
-		return nil, refuse(source(req), "the prompt is empty; it needs at least one token")
+		return nil, false, refuse(source(req), "the prompt is empty; it needs at least one token")
 	case len(tokens) >= l.info.Context:
-		return nil, l.exceeded(req, fmt.Sprint(len(tokens)), len(tokens))
+		return nil, false, l.exceeded(req, fmt.Sprint(len(tokens)), len(tokens))
 	}
-	return tokens, nil
+	return tokens, thinking, nil
 }
 
-func (l *LLM) promptTokens(ctx context.Context, req *inference.Request) ([]engine.Token, error) {
+func (l *LLM) promptTokens(ctx context.Context, req *inference.Request, plan plan) (tokens []engine.Token, thinking bool, err error) {
 	switch p := req.Prompt; {
 	case p == nil && len(req.Messages) == 0:
-		return nil, refuse("messages", "messages is empty; send at least one message")
+		return nil, false, refuse("messages", "messages is empty; send at least one message")
 	case p == nil:
-		return l.conversation(ctx, req)
+		return l.conversation(ctx, req, plan)
 	case len(req.Messages) > 0:
-		return nil, refuse("prompt", "send either messages or a prompt, not both")
+		return nil, false, refuse("prompt", "send either messages or a prompt, not both")
 	case p.Tokens != nil:
-		return p.Tokens, l.checkTokens("prompt", p.Tokens)
+		return p.Tokens, false, l.checkTokens("prompt", p.Tokens)
 	default:
-		return l.encode(ctx, req, p.Text)
+		tokens, err = l.encode(ctx, req, p.Text)
+		return tokens, false, err
 	}
 }
 
@@ -97,11 +99,15 @@ func (l *LLM) checkTokens(param string, tokens []int32) error {
 
 // Render implements inference.Tokenizer.
 func (l *LLM) Render(_ context.Context, messages []inference.Message, open bool) (string, error) {
-	return l.template.Render(messages, l.renderOptions(open))
+	o := l.renderOptions(&inference.Request{}, plan{})
+	o.AddGenerationPrompt = open
+	return l.template.Render(messages, o)
 }
 
-func (l *LLM) renderOptions(open bool) chat.RenderOptions {
-	return chat.RenderOptions{AddGenerationPrompt: open, BOS: l.bos, EOS: l.eos, Now: time.Now()}
+func (l *LLM) renderOptions(req *inference.Request, p plan) chat.RenderOptions {
+	return chat.RenderOptions{
+		AddGenerationPrompt: true, Tools: req.Tools, Think: p.think, Effort: p.effort, BOS: l.bos, EOS: l.eos, Now: time.Now(),
+	}
 }
 
 // The engine's tokeniser takes seconds and hundreds of megabytes for a text of

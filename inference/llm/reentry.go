@@ -9,6 +9,7 @@ import (
 
 	"dure/inference"
 	"dure/inference/chat"
+	"dure/inference/chat/answer"
 	"dure/inference/engine"
 )
 
@@ -79,33 +80,40 @@ func (l *LLM) Reentry() Reentry {
 	}
 }
 
-// conversation returns the tokens of a request's messages.
-func (l *LLM) conversation(ctx context.Context, req *inference.Request) ([]engine.Token, error) {
-	o := l.renderOptions(true)
+// conversation returns the tokens of a request's messages, and whether the answer
+// begins in the middle of thinking.
+func (l *LLM) conversation(ctx context.Context, req *inference.Request, p plan) (tokens []engine.Token, thinking bool, err error) {
+	o := l.renderOptions(req, p)
+	messages, prefix := begun(req)
 	// It is rendered in any case: what the template refuses is refused, also
 	// where the past is known.
-	text, err := l.template.Render(req.Messages, o)
+	text, err := l.template.Render(messages, o)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	said, tail, err := l.recall(ctx, req, text, o)
+	opening := prefix // what the template's opening of the answer is followed by
+	if thinking = l.speech.family.Opens(text); thinking && (p.close || prefix != "") {
+		opening, thinking = l.speech.family.Close()+prefix, false
+	}
+	said, tail, err := l.recall(ctx, req, messages, text, opening, o)
 	switch {
 	case err != nil:
-		return nil, err
 	case said == nil:
-		return l.encode(ctx, req, text)
+		tokens, err = l.encode(ctx, req, text+opening)
+	default:
+		tokens, err = l.fitting(ctx, req, text+opening, said, tail)
 	}
-	return l.fitting(ctx, req, text, said, tail)
+	return tokens, thinking, err
 }
 
 // recall returns the longest remembered past of a request and the tokens that
 // follow it; nothing where there is no past that can re-enter, which it counts.
-func (l *LLM) recall(ctx context.Context, req *inference.Request, rendered string, o chat.RenderOptions) (said, tail []engine.Token, err error) {
-	answered := slices.ContainsFunc(req.Messages, func(m inference.Message) bool { return m.Role == inference.RoleAssistant })
+func (l *LLM) recall(ctx context.Context, req *inference.Request, messages []inference.Message, rendered, opening string, o chat.RenderOptions) (said, tail []engine.Token, err error) {
+	answered := slices.ContainsFunc(messages, func(m inference.Message) bool { return m.Role == inference.RoleAssistant })
 	if l.cfg.Rerender || !answered {
 		return nil, nil, nil
 	}
-	of, c := names(begin(req), req.Messages), &l.reentry.counters
+	of, c := names(begin(req), messages), &l.reentry.counters
 	l.reentry.mu.Lock()
 	k, said := l.reentry.past.longest(of)
 	l.reentry.mu.Unlock()
@@ -113,14 +121,14 @@ func (l *LLM) recall(ctx context.Context, req *inference.Request, rendered strin
 		c.unknown.Add(1)
 		return nil, nil, nil
 	}
-	text, err := l.template.Tail(rendered, req.Messages, k, o)
+	text, err := l.template.Tail(rendered, messages, k, o)
 	if err != nil {
 		if c.template.Add(1) == 1 {
 			l.log.Warn("past answers are read again with each turn", "model", l.cfg.Name, "error", err)
 		}
 		return nil, nil, nil
 	}
-	if len(said)+l.model.MinTokens(len(text)) >= l.info.Context {
+	if text += opening; len(said)+l.model.MinTokens(len(text)) >= l.info.Context {
 		c.room.Add(1)
 		return nil, nil, nil
 	}
@@ -179,24 +187,64 @@ func (l *LLM) fitting(ctx context.Context, req *inference.Request, rendered stri
 
 // utterance collects one answer as it was sampled and as it was handed out.
 type utterance struct {
+	// text is what was handed out; of an answer that is read by a parser its content.
 	text   strings.Builder
+	calls  []inference.ToolCall
 	tokens []engine.Token
+	// out is where in the raw text what was handed out ends; read says that there is
+	// a parser, and text is not all of it.
+	out  int
+	read bool
+}
+
+// add takes what a parser made of the answer.
+func (u *utterance) add(p answer.Piece) {
+	u.read, u.out = true, p.To
+	switch p.Kind {
+	case inference.EventText:
+		u.text.WriteString(p.Text)
+	case inference.EventToolCall:
+		for len(u.calls) <= p.Call.Index {
+			u.calls = append(u.calls, inference.ToolCall{ID: p.Call.ID, Name: p.Call.Name})
+		}
+		u.calls[p.Call.Index].Arguments += p.Call.Arguments
+	}
+}
+
+// message is the answer as the client will send it back.
+func (u *utterance) message(prefix string) inference.Message {
+	return inference.Message{Role: inference.RoleAssistant, Content: prefix + u.text.String(), ToolCalls: u.calls}
 }
 
 // cut returns the tokens whose text is exactly what was handed out; false where
 // it ends inside one of them.
-func (u *utterance) cut(v *engine.Vocabulary) ([]engine.Token, bool) {
-	rest := u.text.String()
+func (u *utterance) cut(piece func(engine.Token) string) ([]engine.Token, bool) {
+	text := u.text.String()
+	if u.read {
+		return u.upTo(piece)
+	}
 	for i, t := range u.tokens {
-		if rest == "" {
+		if text == "" {
 			return u.tokens[:i], true
 		}
 		var ok bool
-		if rest, ok = strings.CutPrefix(rest, v.Piece(t, false)); !ok {
+		if text, ok = strings.CutPrefix(text, piece(t)); !ok {
 			return nil, false
 		}
 	}
-	return u.tokens, rest == ""
+	return u.tokens, text == ""
+}
+
+// upTo returns the tokens of the raw text up to where what was handed out ends.
+func (u *utterance) upTo(piece func(engine.Token) string) ([]engine.Token, bool) {
+	at := 0
+	for i, t := range u.tokens {
+		if at >= u.out {
+			return u.tokens[:i], at == u.out
+		}
+		at += len(piece(t))
+	}
+	return u.tokens, at == u.out
 }
 
 // remember keeps a finished answer for the turn after it. The token that ended
@@ -211,15 +259,23 @@ func (l *LLM) remember(req *inference.Request, prompt []engine.Token, u *utteran
 	tokens := u.tokens
 	if stopped {
 		var ok bool
-		if tokens, ok = u.cut(l.vocabulary); !ok {
+		if tokens, ok = u.cut(l.piece); !ok {
 			l.reentry.counters.cutStop.Add(1)
 			return
 		}
 	}
-	answer := inference.Message{Role: inference.RoleAssistant, Content: u.text.String()}
-	all := names(begin(req), append(slices.Clip(req.Messages), answer))
+	messages, prefix := begun(req)
+	all := names(begin(req), append(slices.Clip(messages), u.message(prefix)))
 	l.reentry.mu.Lock()
 	defer l.reentry.mu.Unlock()
 	l.reentry.past.limit = l.reentryLimit()
 	l.reentry.past.remember(all[len(all)-1], prompt, tokens)
+}
+
+// begun splits off the beginning of the answer, where a request brings one.
+func begun(req *inference.Request) (messages []inference.Message, prefix string) {
+	if last := len(req.Messages) - 1; req.Continue && last >= 0 {
+		return req.Messages[:last], req.Messages[last].Content
+	}
+	return req.Messages, ""
 }

@@ -9,7 +9,8 @@ import (
 
 // PromptOf is the prompt that a request would have now.
 func (l *LLM) PromptOf(ctx context.Context, req *inference.Request) ([]engine.Token, error) {
-	return l.prompt(ctx, req)
+	tokens, _, err := l.prompt(ctx, req, l.plan(req.Reasoning, l.info.Context))
+	return tokens, err
 }
 
 // Apart is apart.

@@ -46,7 +46,9 @@ func (s *session) ask(question string) inference.FinishReason {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.text += ev.Text
+		if ev.Kind == inference.EventText {
+			s.text += ev.Text
+		}
 		for _, p := range ev.Logprobs {
 			s.sampled = append(s.sampled, p.Token)
 		}
