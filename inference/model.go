@@ -27,9 +27,9 @@ type Tokenizer interface {
 	Tokenize(ctx context.Context, text string, special bool) ([]int32, error)
 	// Detokenize returns the bytes of each token, special ones included.
 	Detokenize(ctx context.Context, tokens []int32) ([][]byte, error)
-	// Render returns the prompt that a conversation becomes. open leaves it
-	// where the assistant's answer begins.
-	Render(ctx context.Context, messages []Message, open bool) (string, error)
+	// Render returns the prompt that the conversation of a request becomes, with its
+	// tools. open leaves it where the assistant's answer begins.
+	Render(ctx context.Context, req *Request, open bool) (string, error)
 }
 
 // Info describes a model that is loaded.

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"text/tabwriter"
 
@@ -37,47 +35,15 @@ func (r poolRow) faster() plan.Pool {
 // poolFile has the number of its form, as measured-1.json does.
 func poolFile(home string) string { return filepath.Join(home, "pools-1.json") }
 
-// measuredPools are the rows of this machine; a file that cannot be read is as
-// good as none.
-func measuredPools(home string) (rows []poolRow, err error) {
-	data, err := os.ReadFile(poolFile(home))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &rows)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("measured pools in %s are not used: %w", poolFile(home), err)
-	}
-	return rows, nil
-}
+func (r poolRow) same(o poolRow) bool { return r.Engine == o.Engine && r.Model == o.Model }
 
 // measuredPool is the faster pool for a model, "" where it was not measured.
 func measuredPool(home, engine string, m plan.Model) plan.Pool {
-	rows, _ := measuredPools(home) // told by `dure bench pool`, which rewrites it
-	for _, r := range rows {
-		if r.Engine == engine && r.Model == modelKey(m) {
-			return r.faster()
-		}
+	rows, _ := readRows[poolRow](poolFile(home)) // told by `dure bench pool`, which rewrites it
+	if r, ok := rowLike(rows, poolRow{Engine: engine, Model: modelKey(m)}); ok {
+		return r.faster()
 	}
 	return ""
-}
-
-// rememberPool replaces the row of a model. A file that cannot be read is set
-// aside first, and the error says so though the row is kept.
-func rememberPool(home string, row poolRow) error {
-	rows, err := measuredPools(home)
-	if err != nil {
-		err = setAside(poolFile(home), err)
-	}
-	kept := []poolRow{row}
-	for _, r := range rows {
-		if r.Engine != row.Engine || r.Model != row.Model {
-			kept = append(kept, r)
-		}
-	}
-	return errors.Join(err, writeJSON(poolFile(home), kept))
 }
 
 type poolBench struct {
@@ -126,7 +92,7 @@ func (b *poolBench) run(cmd *cobra.Command, args []string) error {
 	if row.Split, row.Unified, err = bench.Pools(ctx, b.opt); err != nil {
 		return err
 	}
-	err = rememberPool(r.home, row)
+	err = rememberRow(poolFile(r.home), row)
 	if b.asJSON {
 		return errors.Join(err, json.NewEncoder(cmd.OutOrStdout()).Encode(row))
 	}

@@ -74,7 +74,7 @@ func TestBenchPoolRemembers(t *testing.T) {
 		t.Errorf("remembered %q, measured %q", got, row.faster())
 	}
 	row.Split, row.Unified = bench.PoolCosts{Dense: 10}, bench.PoolCosts{Dense: 9}
-	if err := rememberPool(home, row); err != nil {
+	if err := rememberRow(poolFile(home), row); err != nil {
 		t.Fatal(err)
 	}
 	if got := measuredPool(home, row.Engine, model); got != plan.Unified {

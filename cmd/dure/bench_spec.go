@@ -35,12 +35,12 @@ func benchSpecCommand() *cobra.Command {
 		Use:   "spec [MODEL]",
 		Short: "Measure what speculative decoding wins, and that it costs nothing where it wins nothing",
 		Long: `Time steps of one sequence with 1 to 64 rows, which is what there is to be won. Then
-load the model twice, with --spec and with --spec off, and have both write the same
+load the model twice, with --spec or --draft and without, and have both write the same
 in turn: a file again with one change, and prose, in which nothing can be guessed.
 Printed are the medians of the ratios pair by pair, the guesses that were checked and
 those that were right, and how many answers were the same text. Nothing else should
 compute meanwhile.`,
-		Example: "  dure bench spec\n  dure bench spec --task re-emit --streams 1,2,4,8 --pairs 7",
+		Example: "  dure bench spec\n  dure bench spec --task re-emit --streams 1,2,4,8 --pairs 7\n  dure bench spec --spec off --draft smollm2-135m   the mechanism alone: a model that is its own draft",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return b.run(cmd, args) },
 	}
@@ -70,8 +70,8 @@ func (b *specBench) run(cmd *cobra.Command, args []string) error {
 	if err := b.host.validate(); err != nil {
 		return err
 	}
-	if b.host.load.spec.mode == string(llm.SpeculationOff) {
-		return errors.New("--spec off: that is what the other side does; name what is to be measured")
+	if s := b.host.load.spec; s.mode == string(llm.SpeculationOff) && (s.draft == "" || s.draft == draftOff) {
+		return errors.New("--spec off without --draft: that is what the other side does; name what is to be measured")
 	}
 	ctx, stop := interruptible(cmd)
 	defer stop()
@@ -130,7 +130,7 @@ func (b *specBench) compare(ctx context.Context, args []string, tasks []benchspe
 	}
 	defer closeOn()
 	without := b.host
-	without.load.spec = specOptions{mode: string(llm.SpeculationOff)}
+	without.load.spec = specOptions{mode: string(llm.SpeculationOff), draft: draftOff}
 	off, closeOff, err := b.open(ctx, args, without)
 	if err != nil {
 		return nil, err

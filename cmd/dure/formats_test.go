@@ -6,14 +6,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"dure/gguf"
+	benchcard "dure/inference/bench/card"
 	"dure/inference/catalog"
 	"dure/inference/fetch"
+	"dure/inference/key"
 	"dure/inference/library"
 	"dure/inference/plan"
 )
@@ -34,7 +37,11 @@ var formats = []struct{ file, version string }{
 	{`downloads/[^/]+`, "files as they came"},
 	{`measured-\d+\.json`, "in the name"},
 	{`pools-\d+\.json`, "in the name"},
-	{`(measured|pools)[^/]*\.json\.unused`, "set aside"},
+	{`steps-\d+\.json`, "in the name"},
+	{`(measured|pools|steps)[^/]*\.json\.unused`, "set aside"},
+	{`keys-\d+(\.usage)?\.json`, "in the name, and field format"},
+	{`keys-\d+\.usage\.json\.unused`, "set aside"},
+	{`tls-\d+\.(pem|crt)`, "in the name"},
 	{`cache/[0-9a-f]{16}/[0-9a-f]{16}\.(kv|tmp)`, "in the header"},
 	{`cache/[0-9a-f]{16}/refused/.*`, "set aside"},
 	{`cache/[0-9a-f]{16}/answers-\d+`, "in the name"},
@@ -170,6 +177,35 @@ var versionedFiles = []versioned{
 		},
 		uses: usesHub, write: pullHub,
 	},
+	{
+		name: "keys", file: key.FileName,
+		text: func(t *testing.T, _ string) string { return kept(t, "keys-1.json") },
+		uses: func(t *testing.T, home string) bool {
+			keys, err := key.Read(filepath.Join(home, key.FileName))
+			return err == nil && len(keys) == 1 && keys[0].RequestsPerMinute == 60
+		},
+		write: func(t *testing.T, home string) error {
+			return key.Change(t.Context(), filepath.Join(home, key.FileName), nil, func([]key.Key) ([]key.Key, error) { return nil, nil })
+		},
+	},
+	{
+		name: "usage of keys", file: key.UsageFile(key.FileName),
+		text: func(t *testing.T, home string) string {
+			put(t, filepath.Join(home, key.FileName), kept(t, "keys-1.json"))
+			return kept(t, "keys-1.usage.json")
+		},
+		uses: func(t *testing.T, home string) bool {
+			usage, err := key.ReadUsage(filepath.Join(home, key.FileName))
+			return err == nil && usage["9f86d081884c"].Total.Requests == 3
+		},
+		write: func(t *testing.T, home string) error {
+			ring, err := key.Open(key.Options{File: filepath.Join(home, key.FileName)})
+			if err == nil {
+				err = ring.Close()
+			}
+			return err
+		},
+	},
 }
 
 var formatRE = regexp.MustCompile(`"format": ?1,\s*`)
@@ -293,14 +329,46 @@ func TestFormatOfMeasuredPools(t *testing.T) {
 	}
 	put(t, filepath.Join(home, "pools-1.json"), "[")
 	row := poolRow{Engine: "cpu 1", Model: modelKey(model)}
-	if err := rememberPool(home, row); err == nil || !strings.Contains(err.Error(), "pools-1.json.unused") {
+	if err := rememberRow(poolFile(home), row); err == nil || !strings.Contains(err.Error(), "pools-1.json.unused") {
 		t.Errorf("a file that cannot be read is replaced without a word: %v", err)
 	}
-	if rows, err := measuredPools(home); err != nil || len(rows) != 1 || rows[0] != row {
+	if rows, err := readRows[poolRow](poolFile(home)); err != nil || len(rows) != 1 || rows[0] != row {
 		t.Errorf("%+v, %v", rows, err)
 	}
 	wantFile(t, filepath.Join(home, "pools-1.json.unused"), "[")
 	wantFile(t, filepath.Join(home, "pools-2.json"), "later")
+}
+
+func TestFormatOfMeasuredSteps(t *testing.T) {
+	home := t.TempDir()
+	put(t, stepFile(home), kept(t, "steps-1.json"))
+	put(t, filepath.Join(home, "steps-2.json"), "later")
+	m, p, row := someSteps()
+	if c, ok, err := measuredSteps(home, "cpu 1", m, p); !ok || err != nil || !reflect.DeepEqual(c, row.Costs) {
+		t.Errorf("%+v, %v, %v", c, ok, err)
+	}
+	row.Costs = benchcard.Costs{Steps: []benchcard.StepCost{{Rows: 8, Context: 512, MS: 50}}}
+	if err := rememberSteps(home, row); err != nil {
+		t.Fatal(err)
+	}
+	if c, _, _ := measuredSteps(home, "cpu 1", m, p); len(c.Steps) != 4 || c.Steps[1].MS != 50 || len(c.Chunks) != 1 {
+		t.Errorf("a short measurement took away what a long one knew: %+v", c)
+	}
+	put(t, stepFile(home), "[")
+	if _, ok, err := measuredSteps(home, "cpu 1", m, p); ok || err == nil {
+		t.Errorf("a file that cannot be read: %v, %v", ok, err)
+	}
+	if err := rememberSteps(home, row); err == nil || !strings.Contains(err.Error(), "steps-1.json.unused") {
+		t.Errorf("a file that cannot be read is replaced without a word: %v", err)
+	}
+	if c, ok, err := measuredSteps(home, "cpu 1", m, p); !ok || err != nil || len(c.Steps) != 1 {
+		t.Errorf("%+v, %v, %v", c, ok, err)
+	}
+	wantFile(t, stepFile(home)+".unused", "[")
+	wantFile(t, filepath.Join(home, "steps-2.json"), "later")
+	if left := unlisted(t, home); len(left) != 0 {
+		t.Errorf("not in the table: %q", left)
+	}
 }
 
 func wantFile(t *testing.T, path, want string) {

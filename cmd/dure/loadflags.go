@@ -43,7 +43,7 @@ const usualCache = "f16"
 // shaping are the flags that make one load differ from another: whoever gives one
 // wants a load of their own.
 var shaping = []string{"engine", "context", "sequences", "queue", "threads", "flash-attention",
-	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "gap", "spec", "spec-depth", "cache-ram", "cache-disk"}
+	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "gap", "spec", "draft", "spec-depth", "cache-ram", "cache-disk"}
 
 // register declares the flags.
 func (o *loadOptions) register(cmd *cobra.Command) {

@@ -51,7 +51,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true, Version: buildVersion(),
 	}
 	root.AddCommand(
-		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(), loadCommand(), unloadCommand(), showCommand(), planCommand(), rmCommand(), verifyCommand(),
+		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(), loadCommand(), unloadCommand(), keyCommand(), showCommand(), planCommand(), rmCommand(), verifyCommand(),
 		doctorCommand(), engineCommand(), benchCommand(), versionCommand(), serviceCommand(), runnerCommand(),
 	)
 	return root

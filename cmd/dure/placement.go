@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"dure/gguf"
 	"dure/inference/catalog"
@@ -24,6 +25,9 @@ type placement struct {
 	// plan and model are empty for an architecture whose memory cannot be told.
 	plan  *plan.Plan
 	model plan.Model
+	// learnt is what is said of steps that were measured before, of just this load.
+	learnt []string
+	draft  draft
 	// before are the devices before the load, driver what theirs count of it, by
 	// the engine's name of the device.
 	before []device.Device
@@ -56,6 +60,9 @@ func (h *host) place(ctx context.Context, e catalog.Entry, path string, shrink i
 	if err := h.opt.cache.apply(&p.llm, h.home, usable-min(usable, uint64(p.bytes))); err != nil {
 		return p, loadError("%v", err)
 	}
+	if p.draft, err = h.draftOf(e); err != nil {
+		return p, loadError("model %s: %v", e.Name, err)
+	}
 	model, err := plan.FromFile(m)
 	var unknown *gguf.UnknownArchitectureError
 	switch {
@@ -64,7 +71,7 @@ func (h *host) place(ctx context.Context, e catalog.Entry, path string, shrink i
 	case err != nil:
 		return p, loadError("model %s: %v", e.Name, err)
 	}
-	made, err := h.plan(ctx, model, p.llm, shrink)
+	made, err := h.plan(ctx, model, p, shrink)
 	var refused *plan.RefusedError
 	switch {
 	case errors.As(err, &refused):
@@ -73,16 +80,24 @@ func (h *host) place(ctx context.Context, e catalog.Entry, path string, shrink i
 		return p, loadError("model %s: %v", e.Name, err)
 	}
 	p.shrink = shrink
-	p.plan, p.model = &made, model
-	if p.layers = made.Layers; made.Layers == made.All {
-		p.layers = -1
-	}
-	shape(&p.llm, model, &made)
+	p.made(model, &made)
+	h.seed(&p)
 	return p, nil
 }
 
+// made takes over what was planned.
+func (p *placement) made(m plan.Model, made *plan.Plan) {
+	p.plan, p.model = made, m
+	if p.layers = made.Layers; made.Layers == made.All {
+		p.layers = -1
+	}
+	shape(&p.llm, m, made)
+	p.draft.layers = -min(made.DraftLayers, 1)
+}
+
 // plan asks for what the configuration asks for, and otherwise for the usual.
-func (h *host) plan(ctx context.Context, m plan.Model, cfg llm.Config, shrink int) (plan.Plan, error) {
+func (h *host) plan(ctx context.Context, m plan.Model, asked placement, shrink int) (plan.Plan, error) {
+	cfg := asked.llm
 	devices, err := h.engine.planDevices(ctx, h.residentWeights())
 	if err != nil {
 		return plan.Plan{}, err
@@ -95,7 +110,8 @@ func (h *host) plan(ctx context.Context, m plan.Model, cfg llm.Config, shrink in
 	if w.Agents == 0 {
 		w.Agents = max(1, usualAgents>>max(0, shrink-2))
 	}
-	w.Outputs = h.opt.load.spec.outputs(m.Geometry, w.ShortWindow)
+	w.Draft = asked.draft.model
+	w.Outputs = h.opt.load.spec.outputs(m.Geometry, w.ShortWindow, w.Draft != nil)
 	w.Pool = autoPool(w.Pool, measuredPool(h.home, h.engine.key(), m), w.Active)
 	in := plan.Input{Model: m, Devices: devices, Wish: w, Measured: h.measured.shapes(m)}
 	if w.Context > 0 {
@@ -136,7 +152,7 @@ func (h *host) residentWeights() (bytes uint64) {
 		if p := h.placed[name]; p.plan != nil {
 			for i := range p.plan.Devices {
 				if a := &p.plan.Devices[i]; a.Device.Kind == plan.CPU {
-					bytes += a.Bytes(plan.Weights)
+					bytes += a.Bytes(plan.Weights) + a.Bytes(plan.DraftWeights)
 				}
 			}
 		}
@@ -192,7 +208,7 @@ func (p placement) notes() []string {
 			}
 		}
 	}
-	return append(append(notes, cacheNote(p.llm)), p.plan.Notes...)
+	return slices.Concat(notes, p.draft.notes(), []string{cacheNote(p.llm)}, p.plan.Notes, p.learnt)
 }
 
 // usualFor is the context of a model that nobody asked one for.
@@ -218,6 +234,9 @@ func (h *host) placeUnplanned(e catalog.Entry, p *placement, why error) error {
 	}
 	if err := h.opt.load.unplanned(&p.llm, p); err != nil {
 		return loadError("model %s: %v", e.Name, err)
+	}
+	if p.layers != 0 {
+		p.draft.layers = -1
 	}
 	if p.memory == 0 {
 		return loadError("model %s needs %s and room to work in, but only %s of memory are free; close other programs or take a smaller model",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,9 @@ import (
 	"dure/gguf"
 	"dure/inference/catalog"
 	"dure/inference/device"
+	"dure/inference/engine"
 	"dure/inference/fetch"
+	"dure/inference/llm"
 	"dure/inference/plan"
 )
 
@@ -25,6 +28,7 @@ type planOptions struct {
 	agents, active int
 	kv, pool       string
 	mtp, layers    int
+	draft          string
 	with           []string
 	turns          bool
 	reserve        string
@@ -58,7 +62,7 @@ configurations that do are named.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			in, notes, err := opt.input(ctx, args)
+			in, about, err := opt.input(ctx, args)
 			if err != nil {
 				return err
 			}
@@ -66,7 +70,7 @@ configurations that do are named.`,
 			if err != nil {
 				return opt.refused(cmd, err)
 			}
-			p.Notes = append(p.Notes, notes...)
+			p.Notes = slices.Concat(p.Notes, about.notes, about.learnt(opt, in.Model, &p))
 			if opt.asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(p)
 			}
@@ -92,6 +96,7 @@ func (o *planOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.kv, "kv", "auto", "types of keys and values: auto, f16, q8_0, q4_0, or a pair like q8_0/q4_0")
 	f.StringVar(&o.pool, "pool", poolAuto, poolHelp)
 	f.IntVar(&o.mtp, "mtp", 0, "further tokens that the model's own MTP layers draft")
+	f.StringVar(&o.draft, "draft", "", draftHelp)
 	f.IntVar(&o.layers, "layers", plan.LayersAuto, layersHelp)
 	f.StringArrayVar(&o.with, "with", nil, "another model of the catalogue beside it; repeatable")
 	f.BoolVar(&o.turns, "turns", false, "that other model is loaded by turns with this one, not at the same time")
@@ -113,27 +118,54 @@ func (o *planOptions) refused(cmd *cobra.Command, err error) error {
 	return err
 }
 
+// planAbout is what is said of a plan beside it.
+type planAbout struct {
+	home   string
+	engine string // its key on this machine, "" where a card is named
+	notes  []string
+}
+
+// learnt is what was measured here of the load that a plan makes.
+func (a planAbout) learnt(o planOptions, m plan.Model, made *plan.Plan) []string {
+	p := placement{llm: llm.Config{Threads: device.Here(libraryDirs()).CPU.Threads(), FlashAttention: engine.FlashAuto}}
+	if o.noFlash {
+		p.llm.FlashAttention = engine.FlashOff
+	}
+	p.made(m, made)
+	c, ok, err := measuredSteps(a.home, a.engine, m, p)
+	switch {
+	case err != nil:
+		return []string{fmt.Sprintf("measured steps are not used: %v", err)}
+	case !ok:
+		return nil
+	}
+	return measuredRates(c)
+}
+
 // input is what plan.Make wants to know.
-func (o *planOptions) input(ctx context.Context, args []string) (in plan.Input, notes []string, err error) {
-	home, err := homeDir()
+func (o *planOptions) input(ctx context.Context, args []string) (in plan.Input, about planAbout, err error) {
+	if about.home, err = homeDir(); err != nil {
+		return in, about, err
+	}
+	entry, err := resolve(about.home, args)
 	if err != nil {
-		return in, nil, err
+		return in, about, err
 	}
-	entry, err := resolve(home, args)
-	if err != nil {
-		return in, nil, err
+	if in.Model, about.notes, err = planModel(ctx, about.home, entry); err != nil {
+		return in, about, err
 	}
-	if in.Model, notes, err = planModel(ctx, home, entry); err != nil {
-		return in, nil, err
+	if about.engine, err = o.devices(ctx, about.home, &in); err != nil {
+		return in, about, err
 	}
-	faster, err := o.devices(ctx, home, &in)
-	if err != nil {
-		return in, nil, err
+	if in.Wish, err = o.wish(about.home, in.Devices); err == nil {
+		in.Wish.Pool = autoPool(in.Wish.Pool, measuredPool(about.home, about.engine, in.Model), cmp.Or(o.active, o.agents))
 	}
-	if in.Wish, err = o.wish(home, in.Devices); err == nil {
-		in.Wish.Pool = autoPool(in.Wish.Pool, faster, cmp.Or(o.active, o.agents))
+	if name := draftName(entry, o.draft); err == nil && name != "" {
+		var more []string
+		in.Wish.Draft, more, err = planDraft(ctx, about.home, name)
+		about.notes = append(about.notes, more...)
 	}
-	return in, notes, err
+	return in, about, err
 }
 
 // planModel takes what is known best: the file; what the built-in catalogue says;
@@ -175,9 +207,9 @@ func remoteModel(ctx context.Context, home string, e catalog.Entry) (m plan.Mode
 }
 
 // devices fills in the cards that were named; or what this machine's engine sees,
-// and what it was seen to take for this model. It returns the pool that was
-// measured to be the faster one here, if one was.
-func (o *planOptions) devices(ctx context.Context, home string, in *plan.Input) (faster plan.Pool, err error) {
+// and what it was seen to take for this model. It returns the key of that engine, ""
+// for named cards.
+func (o *planOptions) devices(ctx context.Context, home string, in *plan.Input) (key string, err error) {
 	var all []plan.Device
 	for i, name := range o.cards {
 		d, err := plan.Card(name, i)
@@ -209,7 +241,7 @@ func (o *planOptions) devices(ctx context.Context, home string, in *plan.Input) 
 	}
 	in.Measured = seen.shapes(in.Model)
 	in.Devices, err = started.planDevices(ctx, 0)
-	return measuredPool(home, started.key(), in.Model), err
+	return started.key(), err
 }
 
 func (o *planOptions) wish(home string, devices []plan.Device) (plan.Wish, error) {

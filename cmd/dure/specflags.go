@@ -15,12 +15,14 @@ const specHelp = "speculative decoding: ngram guesses what followed in the text 
 // specOptions say whose guesses of coming tokens are checked.
 type specOptions struct {
 	mode  string
-	depth int // 0 = what pays
+	draft string // a model; "" = the one that the model's entry names, draftOff = none
+	depth int    // 0 = what pays
 }
 
 // register declares the flags.
 func (o *specOptions) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.mode, "spec", string(llm.SpeculationOff), specHelp)
+	cmd.Flags().StringVar(&o.draft, "draft", "", draftHelp)
 	cmd.Flags().IntVar(&o.depth, "spec-depth", 0, "tokens guessed for each answer in each step, whether that pays or not; 0 = as many as pay")
 }
 
@@ -28,8 +30,8 @@ func (o *specOptions) validate() error {
 	if o.depth < 0 || o.depth > llm.MostGuesses {
 		return fmt.Errorf("--spec-depth %d: must be 0 to %d", o.depth, llm.MostGuesses)
 	}
-	if o.depth > 0 && o.mode == string(llm.SpeculationOff) {
-		return fmt.Errorf("--spec-depth %d: nothing is guessed with --spec off; leave one of them out", o.depth)
+	if o.depth > 0 && o.mode == string(llm.SpeculationOff) && (o.draft == "" || o.draft == draftOff) {
+		return fmt.Errorf("--spec-depth %d: nothing is guessed with --spec off and no --draft; leave it out, or say who guesses", o.depth)
 	}
 	all := []string{string(llm.SpeculationAuto), string(llm.SpeculationNgram), string(llm.SpeculationOff)}
 	for _, known := range all {
@@ -41,10 +43,10 @@ func (o *specOptions) validate() error {
 }
 
 // outputs is how many rows with logits a step should have room for; 0 = one for each
-// sequence.
-func (o *specOptions) outputs(g *gguf.Geometry, shortWindow bool) int {
+// sequence. drafted says that a draft model guesses.
+func (o *specOptions) outputs(g *gguf.Geometry, shortWindow, drafted bool) int {
 	stuck := g.RecurrentLayers() > 0 || g.Window() > 0 && shortWindow
-	if stuck || o.mode == "" || llm.Speculation(o.mode) == llm.SpeculationOff {
+	if stuck || !drafted && (o.mode == "" || llm.Speculation(o.mode) == llm.SpeculationOff) {
 		return 0
 	}
 	return llm.GuessRows(g.Vocabulary)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"dure/gguf"
+	"dure/inference/catalog"
 )
 
 func TestSpecFlags(t *testing.T) {
@@ -19,6 +20,8 @@ func TestSpecFlags(t *testing.T) {
 		{specOptions{mode: "ngram", depth: 64}, false},
 		{specOptions{mode: "auto", depth: -1}, false},
 		{specOptions{mode: "off", depth: 2}, false},
+		{specOptions{mode: "off", depth: 2, draft: "off"}, false},
+		{specOptions{mode: "off", depth: 2, draft: "small"}, true},
 	} {
 		if err := c.o.validate(); (err == nil) != c.ok {
 			t.Errorf("%+v: %v", c.o, err)
@@ -34,14 +37,25 @@ func TestSpecRowsArePlannedWhereGuessesCanBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		got, want int
 	}{
-		"plain":           {on.outputs(plain, false), 64},
-		"off":             {off.outputs(plain, false), 0},
-		"long vocabulary": {on.outputs(windowed, false), 32},
-		"short window":    {on.outputs(windowed, true), 0},
-		"hybrid":          {on.outputs(hybrid, false), 0},
+		"plain":           {on.outputs(plain, false, false), 64},
+		"off":             {off.outputs(plain, false, false), 0},
+		"a draft model":   {off.outputs(plain, false, true), 64},
+		"long vocabulary": {on.outputs(windowed, false, false), 32},
+		"short window":    {on.outputs(windowed, true, false), 0},
+		"hybrid":          {on.outputs(hybrid, false, false), 0},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d rows, want %d", name, c.got, c.want)
+		}
+	}
+}
+
+func TestDraftModelIsTheOneAskedForOrTheEntrysOwn(t *testing.T) {
+	for _, c := range []struct{ entry, asked, want string }{
+		{"", "", ""}, {"small", "", "small"}, {"small", "other", "other"}, {"", "other", "other"}, {"small", "off", ""}, {"", "off", ""},
+	} {
+		if got := draftName(catalog.Entry{Draft: c.entry}, c.asked); got != c.want {
+			t.Errorf("entry %q, asked for %q: %q, want %q", c.entry, c.asked, got, c.want)
 		}
 	}
 }

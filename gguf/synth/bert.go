@@ -6,8 +6,8 @@ import (
 	"dure/gguf"
 )
 
-// BERT writes an encoder of the bert architecture with mean pooling, which
-// makes embeddings and no text. Its tokenizer is of the WordPiece kind: words
+// BERT writes an encoder of the bert architecture, which makes embeddings and no
+// text, or with Pooling 4 scores. Its tokenizer is of the WordPiece kind: words
 // outside Latin letters become one unknown token. By default 2 layers, 128
 // wide, 4 heads, feed-forward 256, context 512. Tied, Template, AddBOS and
 // MoreBits have no effect.
@@ -20,7 +20,7 @@ func NewBERT(c Config) (*gguf.Writer, error) {
 		c.Heads = 4
 	}
 	b, err := newBuilder("bert", c, Config{
-		Layers: 2, Embedding: 128, KVHeads: c.Heads, FeedForward: 256, Context: 512,
+		Layers: 2, Embedding: 128, KVHeads: c.Heads, FeedForward: 256, Context: 512, Pooling: meanPooling, Segments: 2,
 	})
 	if err != nil {
 		return nil, err
@@ -28,11 +28,13 @@ func NewBERT(c Config) (*gguf.Writer, error) {
 	b.setShape()
 	b.set("attention.layer_norm_epsilon", float32(1e-12))
 	b.set("attention.causal", false)
-	b.set("pooling_type", uint32(1)) // mean
-	newWordPieces(b.Vocabulary).store(b.Writer)
+	if len(b.Classes) > 0 {
+		b.set("classifier.output_labels", b.Classes)
+	}
+	newWordPieces(b.Vocabulary).store(b.Writer, b.Segments)
 
 	b.tensor("token_embd.weight", b.Weights, 1, b.Embedding, b.Vocabulary)
-	b.tensor("token_types.weight", gguf.F32, 0.1, b.Embedding, 2)
+	b.tensor("token_types.weight", gguf.F32, 0.1, b.Embedding, b.Segments)
 	b.tensor("position_embd.weight", gguf.F32, 0.3, b.Embedding, b.Context)
 	b.normBias("token_embd_norm", b.Embedding)
 	for i := range b.Layers {
@@ -46,8 +48,15 @@ func NewBERT(c Config) (*gguf.Writer, error) {
 		b.linear(p+"ffn_down", b.FeedForward, b.Embedding)
 		b.normBias(p+"layer_output_norm", b.Embedding)
 	}
+	if b.Pooling == rankPooling {
+		b.linear("cls", b.Embedding, b.Embedding)
+		b.linear("cls.output", b.Embedding, max(len(b.Classes), 1))
+	}
 	return b.Writer, nil
 }
+
+// Kinds of pooling as the format numbers them.
+const meanPooling, rankPooling = 1, 4
 
 // linear adds a matrix with a bias.
 func (b *builder) linear(name string, in, out int) {

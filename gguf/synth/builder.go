@@ -63,6 +63,9 @@ func (b *builder) setShape() {
 	b.set("attention.head_count_kv", uint32(b.KVHeads))
 	b.set("attention.key_length", uint32(b.HeadDim))
 	b.set("attention.value_length", uint32(b.HeadDim))
+	if b.Pooling != 0 {
+		b.set("pooling_type", uint32(b.Pooling))
+	}
 }
 
 // matrix adds a weight matrix from in to out values. Its spread keeps the size

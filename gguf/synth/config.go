@@ -54,6 +54,14 @@ type Config struct {
 	Delta Delta
 	// MTP is the number of blocks that predict further tokens (qwen35).
 	MTP int
+	// Pooling is how a vector is made of those of an input's tokens, as the format
+	// numbers it: 1 mean, 2 the first token's, 3 the last one's, 4 a score for each of
+	// Classes (bert). 0 is mean for bert and none for the others.
+	Pooling int
+	// Classes are the names of what an input is scored for; one score has none.
+	Classes []string
+	// Segments are the kinds of text that bert tells apart (2).
+	Segments int
 }
 
 // Delta is the shape of gated delta networks. Every fourth layer is attention
@@ -95,6 +103,8 @@ func (c Config) with(d Config) Config {
 	c.Vocabulary = max(c.Vocabulary, BaseVocabulary)
 	c.Template = cmp.Or(c.Template, ChatML)
 	c.Window = cmp.Or(c.Window, d.Window)
+	c.Pooling = cmp.Or(c.Pooling, d.Pooling)
+	c.Segments = cmp.Or(c.Segments, d.Segments)
 	c.Delta.Kernel = cmp.Or(c.Delta.Kernel, d.Delta.Kernel)
 	c.Delta.State = cmp.Or(c.Delta.State, d.Delta.State)
 	c.Delta.Groups = cmp.Or(c.Delta.Groups, d.Delta.Groups)
@@ -110,7 +120,7 @@ func (c Config) validate() error {
 	}{
 		{"Layers", c.Layers, 1}, {"Embedding", c.Embedding, 1}, {"Heads", c.Heads, 1}, {"KVHeads", c.KVHeads, 1},
 		{"HeadDim", c.HeadDim, 1}, {"FeedForward", c.FeedForward, 1}, {"Context", c.Context, 1},
-		{"Window", c.Window, 0}, {"MTP", c.MTP, 0}, {"Delta.Kernel", c.Delta.Kernel, 0}, {"Delta.State", c.Delta.State, 0},
+		{"Window", c.Window, 0}, {"MTP", c.MTP, 0}, {"Pooling", c.Pooling, 0}, {"Segments", c.Segments, 0}, {"Delta.Kernel", c.Delta.Kernel, 0}, {"Delta.State", c.Delta.State, 0},
 		{"Delta.Groups", c.Delta.Groups, 0}, {"Delta.Heads", c.Delta.Heads, 0},
 	} {
 		if f.value < f.least || f.value > 1<<24 {

@@ -135,11 +135,11 @@ func newWordPieces(size int) *wordPieces {
 	return p
 }
 
-func (p *wordPieces) store(w *gguf.Writer) {
+func (p *wordPieces) store(w *gguf.Writer, segments int) {
 	w.Set("tokenizer.ggml.model", "bert")
 	w.Set("tokenizer.ggml.tokens", p.tokens)
 	w.Set("tokenizer.ggml.token_type", p.types)
-	w.Set("tokenizer.ggml.token_type_count", uint32(2))
+	w.Set("tokenizer.ggml.token_type_count", uint32(segments))
 	w.Set("tokenizer.ggml.bos_token_id", uint32(wordCLS))
 	w.Set("tokenizer.ggml.eos_token_id", uint32(wordSEP))
 	w.Set("tokenizer.ggml.unknown_token_id", uint32(wordUnknown))

@@ -91,7 +91,7 @@ func fillF32(std float64) filler {
 func fillF16(std float64) filler {
 	step := float32(std * math.Sqrt(3) / (1 << 23))
 	return func(b []byte, r *rand.Rand) {
-		binary.LittleEndian.PutUint16(b, float16(symmetric24(r)*step))
+		binary.LittleEndian.PutUint16(b, gguf.Float16(symmetric24(r)*step))
 	}
 }
 
@@ -105,7 +105,7 @@ func fillBF16(std float64) filler {
 
 // fillQ8: value = d * q, q in [-127, 127].
 func fillQ8(std float64) filler {
-	d := float16(float32(std * math.Sqrt(3) / 127))
+	d := gguf.Float16(float32(std * math.Sqrt(3) / 127))
 	return func(b []byte, r *rand.Rand) {
 		binary.LittleEndian.PutUint16(b, d)
 		for i := 2; i < len(b); i++ {
@@ -120,7 +120,7 @@ var std16 = math.Sqrt((16*16 - 1) / 12.0)
 // fillQ40: value = d * (q - 8). The mean of q is 7.5, so the sign of d is
 // drawn per block to keep the weights centred.
 func fillQ40(std float64) filler {
-	d := float16(float32(std / std16))
+	d := gguf.Float16(float32(std / std16))
 	return func(b []byte, r *rand.Rand) {
 		binary.LittleEndian.PutUint16(b, d^uint16(r.Uint32()&1)<<15)
 		nibbles(b[2:], r)
@@ -129,7 +129,7 @@ func fillQ40(std float64) filler {
 
 // fillQ41: value = d * q + m.
 func fillQ41(std float64) filler {
-	d, m := float16(float32(std/std16)), float16(float32(-7.5*std/std16))
+	d, m := gguf.Float16(float32(std/std16)), gguf.Float16(float32(-7.5*std/std16))
 	return func(b []byte, r *rand.Rand) {
 		binary.LittleEndian.PutUint16(b, d)
 		binary.LittleEndian.PutUint16(b[2:], m)
@@ -141,7 +141,7 @@ func fillQ41(std float64) filler {
 // sub-blocks, packed as the format wants it; dmin = 4d centres the values.
 func fillQ4K(std float64) filler {
 	step := std / std16 / 32
-	d, dmin := float16(float32(step)), float16(float32(4*step))
+	d, dmin := gguf.Float16(float32(step)), gguf.Float16(float32(4*step))
 	scales := [12]byte{0xa0, 0xa0, 0xa0, 0xa0, 0xfc, 0xfc, 0xfc, 0xfc, 0xc0, 0xc0, 0xc0, 0xc0}
 	return func(b []byte, r *rand.Rand) {
 		binary.LittleEndian.PutUint16(b, d)
@@ -154,7 +154,7 @@ func fillQ4K(std float64) filler {
 // fillQ6K: value = d * scale * (q - 32), q in [0, 64); the sign of each of the
 // 16 scales is drawn to keep the weights centred.
 func fillQ6K(std float64) filler {
-	d := float16(float32(std / math.Sqrt((64*64-1)/12.0) / 64))
+	d := gguf.Float16(float32(std / math.Sqrt((64*64-1)/12.0) / 64))
 	return func(b []byte, r *rand.Rand) {
 		nibbles(b[:192], r) // low four bits, then high two
 		signs := r.Uint32()
@@ -173,25 +173,4 @@ func nibbles(b []byte, r *rand.Rand) {
 	for i := range b {
 		b[i] = byte(r.Uint32())
 	}
-}
-
-// float16 converts to IEEE half precision, rounding to nearest even. Values
-// beyond the range become infinite.
-func float16(f float32) uint16 {
-	u := math.Float32bits(f)
-	sign := uint16(u >> 16 & 0x8000)
-	abs := u & 0x7fffffff
-	switch {
-	case abs >= 0x47800000: // >= 65536, infinite or not a number
-		if abs > 0x7f800000 {
-			return sign | 0x7e00
-		}
-		return sign | 0x7c00
-	case abs < 0x38800000: // below the smallest normal half
-		// Adding 0.5 aligns the mantissa so that the processor rounds for us.
-		half := math.Float32bits(math.Float32frombits(abs)+0.5) - math.Float32bits(0.5)
-		return sign | uint16(half)
-	}
-	abs += 0xfff + abs>>13&1
-	return sign | uint16((abs-0x38000000)>>13)
 }

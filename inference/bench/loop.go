@@ -32,16 +32,16 @@ type LoopResult struct {
 
 // Loop runs the engine without scheduler, process boundary or HTTP.
 func Loop(ctx context.Context, opt LoopOptions) (res LoopResult, err error) {
-	err = withModel(ctx, opt.EngineDir, opt.ModelPath, opt.GPULayers, func(model *engine.Model) (err error) {
+	err = WithModel(ctx, opt.EngineDir, opt.ModelPath, opt.GPULayers, func(model *engine.Model) (err error) {
 		res, err = runLoop(ctx, model, opt)
 		return err
 	})
 	return res, err
 }
 
-// withModel loads a model into this process for as long as it is used, on a thread
+// WithModel loads a model into this process for as long as it is used, on a thread
 // of its own.
-func withModel(ctx context.Context, engineDir, path string, gpuLayers int, use func(*engine.Model) error) error {
+func WithModel(ctx context.Context, engineDir, path string, gpuLayers int, use func(*engine.Model) error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	lib, err := engine.Open(engineDir, slog.New(slog.DiscardHandler))

@@ -36,7 +36,7 @@ const chunkTokens = 128
 
 // Pools measures both pools, one after the other, on the same loaded model.
 func Pools(ctx context.Context, opt PoolOptions) (split, unified PoolCosts, err error) {
-	err = withModel(ctx, opt.EngineDir, opt.ModelPath, opt.GPULayers, func(model *engine.Model) (err error) {
+	err = WithModel(ctx, opt.EngineDir, opt.ModelPath, opt.GPULayers, func(model *engine.Model) (err error) {
 		if split, err = measurePool(ctx, model, opt, false); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ type RowCost struct {
 
 // Rows measures what there is to be won by drafts on this machine.
 func Rows(ctx context.Context, opt RowOptions) (all []RowCost, err error) {
-	err = withModel(ctx, opt.EngineDir, opt.ModelPath, opt.GPULayers, func(model *engine.Model) (err error) {
+	err = WithModel(ctx, opt.EngineDir, opt.ModelPath, opt.GPULayers, func(model *engine.Model) (err error) {
 		all, err = measureRows(ctx, model, opt)
 		return err
 	})

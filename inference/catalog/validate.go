@@ -72,15 +72,24 @@ func (w *walker) validateEntry(e Entry, at string) {
 		w.need(at+".keep_alive", false, err == nil, "a time such as 10m, or -1 for ever")
 	}
 	w.need(at+".pinned", false, !e.Pinned || len(e.Turns) == 0, "no pin on a model that has turns with others: it could not make room for them")
-	for key, given := range map[string]bool{"keep_alive": e.KeepAlive != "", "pinned": e.Pinned, "turns": len(e.Turns) > 0, "together": len(e.Together) > 0} {
+	for key, given := range map[string]bool{"keep_alive": e.KeepAlive != "", "pinned": e.Pinned, "turns": len(e.Turns) > 0, "together": len(e.Together) > 0, "draft": e.Draft != ""} {
 		if given && e.Remote() {
 			w.complain(w.line(at+"."+key), "%s.%s: what an endpoint has loaded is not decided here; leave it out", at, key)
 		}
 	}
+	w.need(at+".draft", false, e.Draft == "" || e.Draft != e.Name && nameRE.MatchString(e.Draft), "the name of another model")
 	w.need(at+".memory", false, e.Memory >= 0, "the bytes that it takes on a card when it is loaded")
 	w.validateSource(e.Source, at+".source")
 	w.validateFile(e, at)
 	w.validateDefaults(e.Defaults, at+".defaults")
+	w.validateEmbedding(e, at)
+}
+
+func (w *walker) validateEmbedding(e Entry, at string) {
+	x := e.Embedding
+	w.need(at+".embedding.shortest", false, x.Shortest >= 0, "the fewest numbers that a vector may be shortened to")
+	w.need(at+".embedding.pooling", false, x.Pooling == "" || slices.Contains([]string{"mean", "cls", "last"}, x.Pooling), "mean, cls or last")
+	w.need(at+".embedding", false, x == (Embedding{}) || slices.Contains(e.Roles, "embedding"), "it only of a model with the role embedding")
 }
 
 // validateFile checks what is said of the GGUF file against where it comes from.
@@ -127,7 +136,7 @@ func (w *walker) validateSource(s Source, at string) {
 		w.validateEndpoint(*s.Endpoint, at+".endpoint")
 	case s.PyPI != nil:
 		w.validateWheel(*s.PyPI, at+".pypi")
-		w.need(at+".pypi.member", s.PyPI.Member == "", filepath.IsLocal(s.PyPI.Member) && strings.HasSuffix(s.PyPI.Member, ".gguf"), "the path of a .gguf file in the wheel")
+		w.validateMember(*s.PyPI, at+".pypi")
 	case len(s.Parts) > 0:
 		w.validateParts(s.Parts, at+".pypi_parts")
 	}
@@ -173,6 +182,15 @@ func endpointURL(s string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && here
 }
 
+func (w *walker) validateMember(p PyPI, at string) {
+	ending, want := ".gguf", "the path of a .gguf file in the wheel"
+	if p.Convert != "" {
+		w.need(at+".convert", false, p.Convert == ConvertBERT, ConvertBERT+", or nothing")
+		ending, want = ".zip", "the path of a .zip file in the wheel, which is converted"
+	}
+	w.need(at+".member", p.Member == "", filepath.IsLocal(p.Member) && strings.HasSuffix(p.Member, ending), want)
+}
+
 // validateParts also finds a part that is listed twice: the copied lines of the
 // part before are the likeliest slip, and would be found only after all of them
 // were downloaded.
@@ -184,6 +202,7 @@ func (w *walker) validateParts(parts []PyPI, at string) {
 		at := fmt.Sprintf("%s[%d]", at, i)
 		w.validateWheel(p, at)
 		w.need(at+".member", p.Member == "", filepath.IsLocal(p.Member), "the path of the part in the wheel")
+		w.need(at+".convert", false, p.Convert == "", "nothing: parts of a file are joined as they are")
 		this := piece{p.Wheel, p.Member}
 		if line, ok := first[this]; ok {
 			w.complain(w.line(at), "%s: this part is there twice, first in line %d", at, line)

@@ -42,6 +42,10 @@ type ContextOptions struct {
 	// Yarn stretches the model's positions; the zero value takes them as the file
 	// has them.
 	Yarn Yarn
+	// Rollback is how many tokens of a sequence of a model with recurrent layers
+	// Remove can take back after a Decode: a copy of its state for each. 0 for other
+	// models, which can go back anywhere.
+	Rollback int
 	// KeyType and ValueType store the KV cache: "f16" (as does the empty string)
 	// or one of the names in cacheTypes. Quantised values need flash attention.
 	KeyType, ValueType string
@@ -69,6 +73,9 @@ func (y Yarn) validate() error {
 	return nil
 }
 
+// mostRollback is beyond what guesses have use for.
+const mostRollback = 64
+
 // maxSequences is LLAMA_MAX_SEQ of the pinned release.
 const maxSequences = 256
 
@@ -85,6 +92,11 @@ func (o ContextOptions) validate() error {
 		return fmt.Errorf("outputs = %d, must be sequences (%d)..batch (%d)", o.Outputs, o.Sequences, o.Batch)
 	case o.Threads < 1 || o.Threads > 512:
 		return fmt.Errorf("threads = %d, must be 1..512", o.Threads)
+	case o.Rollback < 0 || o.Rollback > mostRollback:
+		return fmt.Errorf("rollback = %d, must be 0..%d", o.Rollback, mostRollback)
+	case o.Rollback > 0 && o.MicroBatch < o.Rollback+2:
+		// What is taken back must have been computed at once; less aborts the process.
+		return fmt.Errorf("micro batch = %d, must be at least %d to take %d tokens back", o.MicroBatch, o.Rollback+2, o.Rollback)
 	case o.Poll < 0 || o.Poll > 100:
 		return fmt.Errorf("poll = %d, must be 0..100", o.Poll)
 	}
@@ -127,6 +139,7 @@ func (o ContextOptions) c() (llama.ContextParams, error) {
 		p.RopeFreqScale = 1 / float32(o.Yarn.Factor)
 		p.YarnOrigCtx = uint32(o.Yarn.Original)
 	}
+	p.NRsSeq = uint32(o.Rollback)
 	p.NoPerf = 1
 	p.TypeK, p.TypeV = cacheTypes[o.KeyType], cacheTypes[o.ValueType]
 	return p, nil
@@ -140,6 +153,10 @@ type Context struct {
 	handle llama.Context
 	memory llama.Memory
 	pool   llama.Threadpool
+	// lent: the pool is another context's.
+	lent bool
+	// pending sequences were rolled back and not computed since; nil where none can be.
+	pending []bool
 	// rows of the last Decode that have logits, by batch index.
 	outputs []bool
 	cpu     time.Duration
@@ -148,7 +165,18 @@ type Context struct {
 }
 
 // NewContext allocates the KV cache and compute buffers.
-func (m *Model) NewContext(opt ContextOptions) (*Context, error) {
+func (m *Model) NewContext(opt ContextOptions) (*Context, error) { return m.newContext(opt, nil) }
+
+// NewContextBeside makes a context that computes with the threads of another one,
+// which must belong to the same goroutine and outlive it: the threads of two pools
+// that wait for work would take the cores from each other. Threads and Poll are
+// the other's.
+func (m *Model) NewContextBeside(other *Context, opt ContextOptions) (*Context, error) {
+	opt.Threads, opt.Poll = other.opt.Threads, other.opt.Poll
+	return m.newContext(opt, other)
+}
+
+func (m *Model) newContext(opt ContextOptions, beside *Context) (*Context, error) {
 	if err := opt.validate(); err != nil {
 		return nil, fmt.Errorf("%w: context options: %w", ErrLoad, err)
 	}
@@ -162,13 +190,26 @@ func (m *Model) NewContext(opt ContextOptions) (*Context, error) {
 		return nil, fmt.Errorf("%w: make a context of %d cells, %d sequences: %s", ErrLoad, opt.Cells, opt.Sequences, m.lib.log.takeProblems())
 	}
 	c := &Context{model: m, opt: opt, handle: handle, outputs: make([]bool, opt.Batch)}
+	if err := c.checkRollback(); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	if c.memory, err = llama.GetMemory(handle); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: context memory: %w", ErrLoad, err), c.Close())
 	}
-	if err := c.attachThreads(); err != nil {
+	if beside != nil {
+		c.borrowThreads(beside)
+	} else if err := c.attachThreads(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: compute threads: %w", ErrLoad, err), c.Close())
 	}
 	return c, nil
+}
+
+func (c *Context) borrowThreads(from *Context) {
+	if c.pool = from.pool; c.pool != 0 {
+		c.lent = true
+		llama.AttachThreadpool(c.handle, uintptr(c.pool), uintptr(c.pool))
+	}
+	// What they wait is the other's to tell.
 }
 
 // attachThreads keeps the compute threads between steps. Without a pool, builds
@@ -236,7 +277,9 @@ func (c *Context) Close() error {
 	}
 	if c.pool != 0 {
 		llama.DetachThreadpool(c.handle)
-		llama.ThreadpoolFree(c.pool)
+		if !c.lent {
+			llama.ThreadpoolFree(c.pool)
+		}
 		c.pool = 0
 	}
 	err := llama.Free(c.handle)

@@ -94,7 +94,7 @@ func (o ProbeOptions) params() (llama.ContextParams, error) {
 		return llama.ContextParams{}, fmt.Errorf("rollback = %d, must be 0..64", o.Rollback)
 	}
 	p, err := o.Context.c()
-	p.NRsSeq = uint32(o.Rollback)
+	p.NRsSeq = max(p.NRsSeq, uint32(o.Rollback))
 	if o.Draft {
 		p.CtxType = llama.ContextTypeMTP
 	}

@@ -27,7 +27,8 @@ func (c *Context) checkSeq(seq int) error {
 
 // Remove drops positions [from, to) of a sequence; All leaves an end open. It
 // fails, and changes nothing, where the model cannot drop part of a sequence
-// (recurrent state has no history).
+// (recurrent state has no history, or one of Rollback tokens, of which each Decode
+// makes a new one).
 func (c *Context) Remove(seq, from, to int) error {
 	if err := c.checkSeq(seq); err != nil {
 		return err
@@ -38,6 +39,9 @@ func (c *Context) Remove(seq, from, to int) error {
 	}
 	if !ok {
 		return fmt.Errorf("%w: this model cannot drop positions [%d,%d) of sequence %d", ErrSequence, from, to, seq)
+	}
+	if c.pending != nil {
+		c.pending[seq] = from > 0
 	}
 	return nil
 }
@@ -53,6 +57,9 @@ func (c *Context) Copy(src, dst, from, to int) error {
 	whole := from <= 0 && to < 0
 	if !whole && !c.opt.Unified {
 		return fmt.Errorf("%w: copy of [%d,%d): separate pools copy whole sequences only", ErrSequence, from, to)
+	}
+	if err := errors.Join(c.settle(src), c.settle(dst)); err != nil {
+		return err
 	}
 	err := llama.MemorySeqCp(c.memory, llama.SeqId(src), llama.SeqId(dst), llama.Pos(from), llama.Pos(to))
 	if err != nil {
@@ -113,6 +120,9 @@ func (c *Context) SetState(src []byte, seq int, flags StateFlags) error {
 	if n := llama.StateSeqSetDataExt(c.handle, src, llama.SeqId(seq), uint32(flags)); n == 0 {
 		err := fmt.Errorf("%w: the engine refused %d bytes for sequence %d: %s", ErrState, len(src), seq, c.model.lib.log.takeProblems())
 		return errors.Join(err, c.Remove(seq, All, All))
+	}
+	if c.pending != nil {
+		c.pending[seq] = false
 	}
 	return nil
 }

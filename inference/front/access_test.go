@@ -116,6 +116,13 @@ func TestAPIKeys(t *testing.T) {
 	if got := w.do("GET", "/health", ""); got.Status != 200 {
 		t.Error("health needs a key")
 	}
+	for key, status := range map[string]int{"first-key": 200, " second-key ": 200, "first-ke": 401, "": 401} {
+		if got := w.do("GET", "/names", "", "X-Api-Key", key); got.Status != status {
+			t.Errorf("X-Api-Key %q: %d", key, got.Status)
+		}
+	}
+	// Of two keys that of Authorization counts.
+	w.do("GET", "/names", "", "X-Api-Key", "first-key", "Authorization", "Bearer wrong").wantError(t, 401, "invalid_api_key", "")
 	// A key that was configured empty lets nobody in.
 	empty := newWorld(t, nil, func(o *front.Options) { o.APIKeys = []string{""} })
 	empty.do("GET", "/names", "", "Authorization", "Bearer ").wantError(t, 401, "invalid_api_key", "", "needs an API key")

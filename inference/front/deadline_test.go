@@ -40,7 +40,7 @@ func TestSlowClient(t *testing.T) {
 		defer conn.Close()
 		post(conn, helloStream, len(helloStream))
 		reader := bufio.NewReader(conn)
-		for line := ""; !strings.Contains(line, `"content":"x"`); {
+		for line := ""; !strings.Contains(line, `"text":"x"`); {
 			var err error
 			if line, err = reader.ReadString('\n'); err != nil {
 				t.Fatal(err)

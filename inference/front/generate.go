@@ -96,8 +96,8 @@ func (x *Exchange) generate(ctx context.Context, g *Generation, out *Stream) err
 // warnOf adds a model's warnings about a choice, each once.
 func (x *Exchange) warnOf(warnings []inference.Warning) {
 	for _, w := range warnings {
-		if !slices.Contains(x.warnings, w.Message) {
-			x.Warn(w.Message)
+		if text := string(w.Code) + ": " + w.Message; !slices.Contains(x.warnings, text) {
+			x.Warn(text)
 		}
 	}
 }

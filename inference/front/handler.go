@@ -22,7 +22,7 @@ type Options struct {
 	Registry prometheus.Registerer
 	// Metrics answers GET /metrics; nil answers 404.
 	Metrics http.Handler
-	// Version is the build and engine version: system_fingerprint in answers.
+	// Version is the build and engine version, for answers.
 	Version string
 	// Hosts are names and addresses that a Host header may carry besides
 	// loopback ones and the address a connection came in on; "*" allows all.

@@ -204,6 +204,9 @@ func (n *run) keep(encoded []byte, err error) error {
 // all the choices that run at first: until then a refusal has a status of its
 // own.
 func (n *run) push(more bool) error {
+	if n.x.alone {
+		*n.buf = (*n.buf)[:0]
+	}
 	if n.out == nil {
 		return nil
 	}

@@ -38,29 +38,24 @@ func TestLaterChoiceWaits(t *testing.T) {
 		{time.Minute, front.MostWait, front.MostWait * 3 / 2, false},
 		{20 * time.Second, 20 * time.Second, 30 * time.Second, true},
 	} {
-		for _, ask := range []struct{ path, body string }{
-			{"/say", helloTimes(3)},
-			{"/spell", `{"prompt":"a","seed":0,"n":3}`},
-		} {
-			synctest.Test(t, func(t *testing.T) {
-				var tries atomic.Int64
-				w, _, stop := newPipeWorld(t, crowd(refusals, tt.hint, &tries))
-				defer stop()
-				w.models.Info.Sequences, w.models.Remote = 1, tt.remote
-				for _, stream := range []string{"false", "true"} {
-					tries.Store(0)
-					begin := time.Now()
-					got := w.do("POST", ask.path, `{"stream":`+stream+`,`+ask.body[1:])
-					waited := time.Since(begin)
-					if got.Status != 200 || got.Err != nil || strings.Contains(got.Body, "queue_full") || tries.Load() != refusals+1 {
-						t.Errorf("%d tries, %v, %d %s", tries.Load(), got.Err, got.Status, got.Body)
-					}
-					if waited < refusals*tt.least || waited > refusals*tt.most {
-						t.Errorf("hint %s: waited %s", tt.hint, waited)
-					}
+		synctest.Test(t, func(t *testing.T) {
+			var tries atomic.Int64
+			w, _, stop := newPipeWorld(t, crowd(refusals, tt.hint, &tries))
+			defer stop()
+			w.models.Info.Sequences, w.models.Remote = 1, tt.remote
+			for _, stream := range []string{"false", "true"} {
+				tries.Store(0)
+				begin := time.Now()
+				got := w.say(`{"stream":` + stream + `,` + helloTimes(3)[1:])
+				waited := time.Since(begin)
+				if got.Status != 200 || got.Err != nil || strings.Contains(got.Body, "queue_full") || tries.Load() != refusals+1 {
+					t.Errorf("%d tries, %v, %d %s", tries.Load(), got.Err, got.Status, got.Body)
 				}
-			})
-		}
+				if waited < refusals*tt.least || waited > refusals*tt.most {
+					t.Errorf("hint %s: waited %s", tt.hint, waited)
+				}
+			}
+		})
 	}
 }
 

@@ -44,6 +44,12 @@ type Config struct {
 	// each step, whether that pays or not.
 	Speculation         Speculation
 	Outputs, GuessDepth int
+	// Rollback is how many guesses a sequence of a model with recurrent layers can take
+	// back, for the memory of as many states; 0 is none, and then none are made for it.
+	Rollback int
+	// Draft, when set, is a smaller model of the same vocabulary, loaded beside, that
+	// guesses coming tokens too. It stays the caller's to close, after the LLM.
+	Draft *engine.Model `json:"-"`
 	// Planned says that the memory was planned for exactly this: Derive then
 	// changes nothing and checks no memory.
 	Planned bool
@@ -190,5 +196,6 @@ func (c Config) contextOptions() engine.ContextOptions {
 		Unified:        c.Unified,
 		ShortWindow:    c.ShortWindow,
 		Yarn:           c.Yarn,
+		Rollback:       c.Rollback,
 	}
 }

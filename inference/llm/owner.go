@@ -32,6 +32,8 @@ type owner struct {
 	pace *pace
 	// guesser is nil where there is no speculative decoding.
 	guesser *guesser
+	// drafter is nil where no draft model guesses.
+	drafter *drafter
 	// tidied is when tidy was last called, tidying whether it found something.
 	tidied  time.Time
 	tidying bool
@@ -108,6 +110,10 @@ func (l *LLM) newOwner() (_ *owner, err error) {
 		return nil, err
 	}
 	o.batch, o.pace, o.guesser = o.ctx.NewBatch(), newPace(l.cfg.Threads, o.ctx.Waited()), newGuesser(l.cfg)
+	if o.drafter, err = l.newDrafter(o.ctx); err != nil {
+		o.close()
+		return nil, err
+	}
 	if o.cache, err = prefix.Open(o.ctx, o.batch, l.prefixOptions(), l.log); err == nil {
 		o.pins = newPins(o.cache.Tree.Stats(), l.cfg.Sequences)
 		if o.sched, err = sched.New(l.limits(o.cache.Checkpoints())); err == nil {
@@ -138,7 +144,7 @@ func (l *LLM) prefixOptions() prefix.Options {
 }
 
 func (o *owner) close() {
-	err := errors.Join(o.batch.Close(), o.ctx.Close())
+	err := errors.Join(o.drafter.close(), o.batch.Close(), o.ctx.Close())
 	if o.cache != nil {
 		err = errors.Join(o.cache.Close(), err)
 	}
@@ -345,7 +351,7 @@ func (o *owner) keepPace(took time.Duration) {
 	if now == before {
 		return
 	}
-	if err := o.ctx.SetThreads(now); err != nil {
+	if err := errors.Join(o.ctx.SetThreads(now), o.drafter.setThreads(now)); err != nil {
 		o.l.log.Error("set threads", "error", err)
 		return
 	}

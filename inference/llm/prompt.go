@@ -98,10 +98,18 @@ func (l *LLM) checkTokens(param string, tokens []int32) error {
 }
 
 // Render implements inference.Tokenizer.
-func (l *LLM) Render(_ context.Context, messages []inference.Message, open bool) (string, error) {
-	o := l.renderOptions(&inference.Request{}, plan{})
+func (l *LLM) Render(_ context.Context, asked *inference.Request, open bool) (string, error) {
+	req, _ := l.normalised(asked)
+	p := l.plan(req.Reasoning, l.info.Context)
+	o := l.renderOptions(req, p)
 	o.AddGenerationPrompt = open
-	return l.template.Render(messages, o)
+	messages, prefix := begun(req)
+	text, err := l.template.Render(messages, o)
+	if err != nil || !open {
+		return text, err
+	}
+	opening, _ := l.opening(text, prefix, p)
+	return text + opening, nil
 }
 
 func (l *LLM) renderOptions(req *inference.Request, p plan) chat.RenderOptions {

@@ -39,14 +39,14 @@ func TestRawPromptIsContinuedAsTextAndAsTokens(t *testing.T) {
 func TestRenderIsWhatAConversationBecomes(t *testing.T) {
 	l := start(t, enginetest.DemoModel(t), nil)
 	chat := ask("chat", "Name a colour.", 8)
-	text, err := l.Render(t.Context(), chat.Messages, true)
+	text, err := l.Render(t.Context(), chat, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a, b := mustCollect(t, l, chat), mustCollect(t, l, raw("raw", inference.Prompt{Text: text}, 8)); a.text != b.text || a.usage.PromptTokens != b.usage.PromptTokens {
 		t.Errorf("conversation: %+v; prompt: %+v", a, b)
 	}
-	closed, err := l.Render(t.Context(), chat.Messages, false)
+	closed, err := l.Render(t.Context(), chat, false)
 	if err != nil || !strings.HasPrefix(text, closed) || closed == text {
 		t.Errorf("without the opening: %q, %v", closed, err)
 	}

@@ -91,10 +91,8 @@ func (l *LLM) conversation(ctx context.Context, req *inference.Request, p plan) 
 	if err != nil {
 		return nil, false, err
 	}
-	opening := prefix // what the template's opening of the answer is followed by
-	if thinking = l.speech.family.Opens(text); thinking && (p.close || prefix != "") {
-		opening, thinking = l.speech.family.Close()+prefix, false
-	}
+	var opening string
+	opening, thinking = l.opening(text, prefix, p)
 	said, tail, err := l.recall(ctx, req, messages, text, opening, o)
 	switch {
 	case err != nil:
@@ -104,6 +102,16 @@ func (l *LLM) conversation(ctx context.Context, req *inference.Request, p plan) 
 		tokens, err = l.fitting(ctx, req, text+opening, said, tail)
 	}
 	return tokens, thinking, err
+}
+
+// opening is what the template's opening of an answer is followed by, and whether the
+// answer then begins in the middle of thinking.
+func (l *LLM) opening(rendered, prefix string, p plan) (text string, thinking bool) {
+	thinking = l.speech.family.Opens(rendered)
+	if thinking && (p.close || prefix != "") {
+		return l.speech.family.Close() + prefix, false
+	}
+	return prefix, thinking
 }
 
 // recall returns the longest remembered past of a request and the tokens that

@@ -78,7 +78,7 @@ func (s *session) next(question string) []int32 {
 // anew is what the template and the tokeniser make of the conversation.
 func (s *session) anew(question string) []int32 {
 	s.t.Helper()
-	text, err := s.l.Render(s.t.Context(), append(slices.Clone(s.messages), inference.Message{Role: inference.RoleUser, Content: question}), true)
+	text, err := s.l.Render(s.t.Context(), &inference.Request{Messages: append(slices.Clone(s.messages), inference.Message{Role: inference.RoleUser, Content: question})}, true)
 	if err != nil {
 		s.t.Fatal(err)
 	}

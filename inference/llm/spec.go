@@ -43,27 +43,41 @@ func GuessRows(vocabulary int) int {
 
 // speculate settles what guesses there are: cfg.Speculation is then off or ngram.
 func (c *Config) speculate(f engine.Facts) (note string, err error) {
-	stuck := f.Recurrent || f.Hybrid || f.SlidingWin > 0 && c.ShortWindow
+	recurrent := f.Recurrent || f.Hybrid
+	stuck := recurrent && c.Rollback == 0 || f.SlidingWin > 0 && c.ShortWindow
 	switch c.Speculation {
 	case "", SpeculationOff:
 		c.Speculation = SpeculationOff
 	case SpeculationAuto:
 		if c.Speculation = SpeculationNgram; stuck {
 			c.Speculation = SpeculationOff
-			return "no speculative decoding: this model's sequences cannot go back when a guess was wrong", nil
+			note = "no speculative decoding: this model's sequences cannot go back when a guess was wrong"
 		}
 	case SpeculationNgram:
 		if stuck {
-			return "", fmt.Errorf("speculative decoding needs a model whose sequences can go back when a guess was wrong; this one keeps a state that cannot: leave it off")
+			return "", fmt.Errorf("speculative decoding needs %s", goBack)
 		}
 	default:
 		return "", fmt.Errorf("speculation %q is not known, must be auto, ngram or off", c.Speculation)
 	}
-	if c.Speculation == SpeculationNgram && c.Outputs == 0 {
+	if c.Draft != nil && stuck {
+		return "", fmt.Errorf("a draft model needs %s", goBack)
+	}
+	guesses := c.Speculation == SpeculationNgram || c.Draft != nil
+	if !guesses || !recurrent {
+		c.Rollback = 0
+	}
+	switch {
+	case !guesses || c.Outputs > 0:
+	case recurrent:
+		c.Outputs = c.Sequences * (1 + c.Rollback)
+	default:
 		c.Outputs = GuessRows(f.Vocabulary)
 	}
-	return "", nil
+	return note, nil
 }
+
+const goBack = "a model whose sequences can go back when a guess was wrong; this one keeps a state that cannot: leave it off, or reserve memory for older states (--rollback)"
 
 // guesser is what the owner knows of guesses; nil where none are made.
 type guesser struct {
@@ -75,7 +89,7 @@ type guesser struct {
 }
 
 func newGuesser(c Config) *guesser {
-	if c.Speculation != SpeculationNgram {
+	if c.Speculation != SpeculationNgram && c.Draft == nil {
 		return nil
 	}
 	rows := max(c.Outputs, c.Sequences)
@@ -108,9 +122,14 @@ func (o *owner) guess(rows []sched.Row, reading bool) [][]engine.Token {
 		// All that may be drawn, less the one that is drawn in any case; and no more
 		// than there are cells for.
 		most := min(g.policy.Limits.Guesses, o.unsaid(r)-1, r.promised-len(r.all))
-		g.offers = append(g.offers, r.stream.Guess(most))
+		if n := o.l.cfg.Rollback; n > 0 {
+			most = min(most, n)
+		}
+		offer := r.stream.Guess(most)
+		g.offers = append(g.offers, offer.Better(r.stream.Draft(o.drafter.can(r, most))))
 	}
 	depths := g.policy.Choose(spec.Step{Context: o.meanLength(rows), Offers: g.offers, Reading: reading})
+	o.draft(rows, depths)
 	for i, row := range rows {
 		g.taken = append(g.taken, o.alive[row.ID].stream.Take(depths[i]))
 	}

@@ -120,25 +120,31 @@ func (o *owner) extend(r *request, n int) {
 // compute calls the engine with the batch, of a prompt or of answers, when the device
 // may be used.
 func (o *owner) compute(prompt bool) (took time.Duration, err error) {
+	o.l.stats.steps.Add(1)
+	took, err = o.engage(prompt, func() error { return o.ctx.Decode(o.batch) })
+	o.keepPace(took)
+	return took, err
+}
+
+// engage makes calls of the engine, for a prompt or for answers, when the device may
+// be used.
+func (o *owner) engage(prompt bool, call func() error) (took time.Duration, err error) {
 	begin := time.Now()
 	if !o.left.IsZero() {
 		o.l.stats.overheadNS.Add(int64(begin.Sub(o.left)))
 	}
-	o.l.stats.steps.Add(1)
 	turns := o.l.cfg.Turns
 	if turns != nil {
 		turns.Take(prompt)
 		begin = time.Now() // the wait is neither overhead nor a cost of the call
 	}
-	err = o.ctx.Decode(o.batch)
+	err = call()
 	o.left = time.Now()
 	if turns != nil {
 		turns.Give()
 	}
-	o.l.stats.engineCPU.Store(int64(o.ctx.CPUTime()))
-	took = o.left.Sub(begin)
-	o.keepPace(took)
-	return took, err
+	o.l.stats.engineCPU.Store(int64(o.ctx.CPUTime() + o.drafter.cpuTime()))
+	return o.left.Sub(begin), err
 }
 
 // failRows deals with a failed call. A full pool changed nothing, though the cache

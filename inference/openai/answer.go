@@ -57,10 +57,14 @@ func (a *whole) Start(dst []byte, c *front.Choice) ([]byte, error) {
 
 // Event implements front.Answer.
 func (a *whole) Event(dst []byte, c *front.Choice, ev inference.Event) ([]byte, error) {
-	if ev.Kind != inference.EventText {
-		return dst, unwritten(ev)
-	}
 	own := &a.choices[c.Index]
+	switch ev.Kind {
+	case inference.EventReasoning:
+		own.thoughts.WriteString(ev.Text)
+		return dst, nil
+	case inference.EventToolCall:
+		return dst, own.addCall(ev.Call)
+	}
 	own.text.WriteString(ev.Text)
 	if a.logprobs {
 		own.tokens = append(own.tokens, own.place(ev.Text, ev.Logprobs)...)

@@ -11,7 +11,7 @@ var unless = strict.Only[request]
 
 // chatFields is every member of a chat request that is known. What OpenAI's API
 // has and this surface does not is listed with the values that ask for nothing.
-var chatFields = strict.Joined(sharedFields, strict.Fields[request]{
+var chatFields = strict.Joined(strict.Joined(sharedFields, wishFields), strict.Fields[request]{
 	"messages":              setMessages,
 	"max_completion_tokens": limit(func(r *request, n int) { r.maxCompletion = &n }),
 	"logprobs":              strict.Boolean(func(r *request, b bool) { r.logprobs = b }),
@@ -20,25 +20,22 @@ var chatFields = strict.Joined(sharedFields, strict.Fields[request]{
 	}),
 
 	// Labels and hints: nothing has to happen for them to be honoured.
-	"safety_identifier":   strict.Text(func(*request, string) {}),
-	"metadata":            setMetadata,
-	"parallel_tool_calls": strict.Boolean(func(*request, bool) {}), // says nothing without tools
+	"safety_identifier": strict.Text(func(*request, string) {}),
+	"metadata":          setMetadata,
 
-	"store":                  unless("false", strict.IsFalse),
-	"tools":                  unless("[]", (*strict.Decoder).IsEmpty),
-	"functions":              unless("[]", (*strict.Decoder).IsEmpty),
-	"tool_choice":            unless(`"none"`, strict.IsText("none", "auto")),
-	"function_call":          unless(`"none"`, strict.IsText("none", "auto")),
+	"store": unless("false", strict.IsFalse),
+	// The same in an older form, to which the answer would have to be in another form too.
+	"functions":     strict.Instead[request]("tools", (*strict.Decoder).IsEmpty),
+	"function_call": strict.Instead[request]("tool_choice", strict.IsText("none", "auto")),
+
 	"service_tier":           unless(`"auto"`, strict.IsText("auto", "default")),
 	"verbosity":              unless(`"medium"`, strict.IsText("medium")),
 	"prompt_cache_retention": unless(`"in_memory"`, strict.IsText("in_memory")),
-	"response_format":        setResponseFormat,
 	"modalities":             setModalities,
 	"audio":                  unless("null", strict.Never),
 	"moderation":             unless("null", strict.Never),
 	"prediction":             unless("null", strict.Never),
 	"prompt_cache_options":   unless("null", strict.Never),
-	"reasoning_effort":       unless("null", strict.Never),
 	"web_search_options":     unless("null", strict.Never),
 })
 
@@ -56,7 +53,7 @@ func checkChat(d *strict.Decoder, r *request) error {
 	case r.maxTokens != nil && r.maxCompletion != nil && *r.maxTokens != *r.maxCompletion:
 		return d.At("max_completion_tokens").Invalid("contradicts max_tokens (%d and %d); send one of them", *r.maxCompletion, *r.maxTokens)
 	}
-	return nil
+	return checkTools(d, r)
 }
 
 func setMessages(d *strict.Decoder, r *request, v strict.Value) (err error) {
@@ -69,27 +66,6 @@ func setMetadata(d *strict.Decoder, _ *request, v strict.Value) error {
 		return d.Expected("an object", v)
 	}
 	return d.Skip(v)
-}
-
-func setResponseFormat(d *strict.Decoder, _ *request, v strict.Value) error {
-	format := ""
-	err := d.Object(v, strict.MaxMembers, func(name string, v strict.Value) (err error) {
-		switch name {
-		case "type":
-			if format, err = d.Text(v); err == nil && format != "text" {
-				err = d.Unsupported("the response format %q is not supported; leave it out or set it to \"text\"", strict.Clip(format))
-			}
-		case "json_schema":
-			err = d.Unsupported("not supported; leave it out")
-		default:
-			err = d.Unknown(v)
-		}
-		return err
-	})
-	if err == nil && format == "" {
-		err = d.Missing("type")
-	}
-	return err
 }
 
 func setModalities(d *strict.Decoder, _ *request, v strict.Value) error {

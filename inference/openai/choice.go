@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -14,13 +15,39 @@ type choice struct {
 	echo string // the prompt, where it is to stand before the answer
 
 	// Of an answer that is sent in one piece.
-	text   strings.Builder
-	tokens []placed // nil where logprobs were not asked for
+	text, thoughts strings.Builder
+	calls          []toolCall
+	tokens         []placed // nil where logprobs were not asked for
 
-	// Of a stream: all of an event that carries text but the text and the
-	// logprobs, which is the same each time.
-	before, between, after []byte
-	characters             int // sent so far
+	// Of a stream: the events that carry text and reasoning.
+	said, thought frame
+	characters    int // of text sent so far
+}
+
+// frame is all of an event but the text and the logprobs in it, which is the same
+// each time.
+type frame struct{ before, between, after []byte }
+
+// newToolCall is a piece of a call; index is nil for a whole one.
+func newToolCall(piece *inference.ToolCallDelta, index *int) toolCall {
+	c := toolCall{Index: index, ID: piece.ID, Function: functionCall{Name: piece.Name, Arguments: piece.Arguments}}
+	if piece.ID != "" {
+		c.Type = "function"
+	}
+	return c
+}
+
+// addCall adds a piece of a call to a choice that is collected.
+func (c *choice) addCall(piece *inference.ToolCallDelta) error {
+	switch i := piece.Index; {
+	case i == len(c.calls):
+		c.calls = append(c.calls, newToolCall(piece, nil))
+	case i >= 0 && i < len(c.calls):
+		c.calls[i].Function.Arguments += piece.Arguments
+	default:
+		return fmt.Errorf("the model's call %d comes behind %d others", i, len(c.calls))
+	}
+	return nil
 }
 
 // logprobs are those of the whole choice; null where they were not asked for.

@@ -45,9 +45,9 @@ func TestDecodeAnswerSentBack(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	r, err := decodeChat([]byte(`{"foo":1,"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{}}],"reasoning":"x"}],
+	r, err := decodeChat([]byte(`{"foo":1,"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{}}],"mood":"x"}],
 		"stream":true,"stream_options":{"bar":[[{}]]},"Model":"case matters"}`))
-	want := []string{"foo", "messages[0].content[0].cache_control", "messages[0].reasoning", "stream_options.bar", "Model"}
+	want := []string{"foo", "messages[0].content[0].cache_control", "messages[0].mood", "stream_options.bar", "Model"}
 	if err != nil || len(r.warnings) != len(want) {
 		t.Fatalf("%v %q", err, r.warnings)
 	}

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bufio"
-	"net"
 	"net/http"
 	"regexp"
 	"strings"
@@ -34,18 +33,6 @@ func newWorld(t testing.TB, generate generateFunc, change ...func(*front.Options
 	t.Helper()
 	w := fronttest.New(t, surfaces(), generate, change...)
 	return &world{w, w.Models}
-}
-
-func newHandler(t testing.TB, generate generateFunc, change ...func(*front.Options)) *world {
-	t.Helper()
-	w := fronttest.NewHandler(t, surfaces(), generate, change...)
-	return &world{w, w.Models}
-}
-
-// newPipeWorld serves over pipes inside a synctest bubble, until stop.
-func newPipeWorld(t testing.TB, generate generateFunc, change ...func(*front.Options)) (_ *world, dial func() net.Conn, stop func()) {
-	w, dial, stop := fronttest.NewPiped(t, surfaces(), generate, change...)
-	return &world{w, w.Models}, dial, stop
 }
 
 // reply is a response that was read to its end.

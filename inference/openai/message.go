@@ -14,6 +14,7 @@ var roles = map[string]string{
 	"developer": inference.RoleSystem,
 	"user":      inference.RoleUser,
 	"assistant": inference.RoleAssistant,
+	"tool":      inference.RoleTool,
 }
 
 // partSeparator joins the text parts of one message: each is a text of its own.
@@ -34,7 +35,7 @@ func messages(d *strict.Decoder, v strict.Value) ([]inference.Message, error) {
 
 func message(d *strict.Decoder, v strict.Value) (inference.Message, error) {
 	var m inference.Message
-	hasContent := false
+	hasContent, refused := false, ""
 	err := d.Object(v, strict.MaxMembers, func(name string, v strict.Value) (err error) {
 		if v.Kind == strict.KindNull {
 			// Clients send back an answer's members with null for "none".
@@ -48,11 +49,21 @@ func message(d *strict.Decoder, v strict.Value) (inference.Message, error) {
 			m.Content, err = content(d, v)
 		case "name":
 			m.Name, err = d.Text(v)
-		case "tool_calls", "annotations":
+		case "tool_calls":
+			m.ToolCalls, err = toolCalls(d, v)
+		case "tool_call_id":
+			m.ToolCallID, err = d.Text(v)
+		case "reasoning_content", "reasoning": // an answer's, under the two names that servers give it
+			m.Reasoning, err = d.Text(v)
+		case "refusal":
+			refused, err = d.Text(v)
+		case "annotations":
 			if !d.IsEmpty(v) {
 				err = d.Unsupported("not supported; leave it out")
 			}
-		case "tool_call_id", "function_call", "audio", "refusal":
+		case "function_call":
+			err = d.Unsupported("not supported in this form; send tool_calls")
+		case "audio":
 			err = d.Unsupported("not supported; leave it out")
 		default:
 			err = d.Unknown(v)
@@ -64,10 +75,28 @@ func message(d *strict.Decoder, v strict.Value) (inference.Message, error) {
 		return m, err
 	case m.Role == "":
 		return m, d.Missing("role")
-	case !hasContent:
-		return m, d.Missing("content")
 	}
-	return m, nil
+	if !hasContent && refused != "" {
+		hasContent, m.Content = true, refused
+	}
+	return m, checkMessage(d, &m, hasContent)
+}
+
+// checkMessage looks at what the members of a message say together.
+func checkMessage(d *strict.Decoder, m *inference.Message, hasContent bool) error {
+	switch {
+	case m.Role != inference.RoleAssistant && m.ToolCalls != nil:
+		return d.At("tool_calls").Invalid("only an assistant calls tools, and this message is of the role %q", m.Role)
+	case m.Role != inference.RoleAssistant && m.Reasoning != "":
+		return d.Invalid("only an assistant thinks, and this message is of the role %q", m.Role)
+	case m.Role == inference.RoleTool && m.ToolCallID == "":
+		return d.Missing("tool_call_id")
+	case m.Role != inference.RoleTool && m.ToolCallID != "":
+		return d.At("tool_call_id").Invalid("only messages of the role tool answer a call, and this one is of the role %q", m.Role)
+	case !hasContent && len(m.ToolCalls) == 0:
+		return d.Missing("content")
+	}
+	return nil
 }
 
 func role(d *strict.Decoder, v strict.Value) (string, error) {
@@ -78,10 +107,10 @@ func role(d *strict.Decoder, v strict.Value) (string, error) {
 	if role, ok := roles[given]; ok {
 		return role, nil
 	}
-	if given == "tool" || given == "function" {
-		return "", d.Unsupported("messages of the role %q are not supported; send their text in a message of the role user", given)
+	if given == "function" {
+		return "", d.Unsupported("messages of the role function are not supported; send them as tool, with the tool_call_id of the call")
 	}
-	return "", d.Invalid("must be system, developer, user or assistant, not %q", strict.Clip(given))
+	return "", d.Invalid("must be system, developer, user, assistant or tool, not %q", strict.Clip(given))
 }
 
 // content reads a string or a list of text parts.

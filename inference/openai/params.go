@@ -45,6 +45,7 @@ func (r *request) requests(p inference.Params) []*inference.Request {
 		if prompts > 0 {
 			ask.Prompt = &r.prompts[i/r.n]
 		}
+		r.wishes.into(ask)
 		ask.Params.Seed += uint64(i % r.n)
 		all = append(all, ask)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -104,7 +105,7 @@ func TestPromptAtFault(t *testing.T) {
 			if e.Error.Param != nil {
 				param = *e.Error.Param
 			}
-			message, _, _ := cutHint(e.Error.Message)
+			message, _, _ := strings.Cut(e.Error.Message, "; ")
 			if got.status != tt.status || param != want[0] || message != want[1] {
 				t.Errorf("%v, %s: %d %s", tt.err, prompt, got.status, got.body)
 			}

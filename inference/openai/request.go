@@ -34,6 +34,8 @@ type request struct {
 	caller   inference.Caller
 	cacheKey string // prompt_cache_key, another name of the caller's session
 
+	wishes wishes
+
 	stream       bool
 	includeUsage bool
 	logprobs     bool
@@ -47,7 +49,7 @@ type request struct {
 }
 
 // sharedFields are those that both routes have.
-var sharedFields = strict.Joined(strict.Joined(refusedFields[request](), callerFields()), strict.Fields[request]{
+var sharedFields = strict.Joined(strict.Joined(strict.Joined(refusedFields[request](), formatFields), callerFields()), strict.Fields[request]{
 	"model":          strict.Text(func(r *request, s string) { r.model = s }),
 	"n":              strict.Integer(1, maxChoices, func(r *request, i int64) { r.n = int(i) }),
 	"stream":         strict.Boolean(func(r *request, b bool) { r.stream = b }),

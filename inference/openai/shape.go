@@ -11,8 +11,12 @@ type shape interface {
 	whole(c *choice) any
 	// first is what opens a streamed choice; nil for nothing.
 	first(c *choice) any
-	// piece is a piece of a streamed choice.
+	// piece is a piece of a streamed choice's text.
 	piece(c *choice, text string) any
+	// thought is a piece of its reasoning, call one of a call of a tool; nil where the
+	// shape has no place for them.
+	thought(c *choice, text string) any
+	call(c *choice, piece *inference.ToolCallDelta) any
 	// last ends a streamed choice.
 	last(c *choice) any
 	// logprobs belong to a piece or a whole choice.
@@ -27,11 +31,11 @@ func (chatShape) names() (id, whole, chunk string) {
 }
 
 func (s chatShape) whole(c *choice) any {
-	return chatChoice{
-		Index:    c.Index,
-		Message:  chatMessage{Role: inference.RoleAssistant, Content: c.text.String()},
-		Logprobs: c.logprobs(s), Finish: c.Finish,
+	m := chatMessage{Role: inference.RoleAssistant, Reasoning: c.thoughts.String(), ToolCalls: c.calls}
+	if text := c.text.String(); text != "" || len(c.calls) == 0 {
+		m.Content = &text
 	}
+	return chatChoice{Index: c.Index, Message: m, Logprobs: c.logprobs(s), Finish: c.Finish}
 }
 
 func (chatShape) first(c *choice) any {
@@ -40,6 +44,14 @@ func (chatShape) first(c *choice) any {
 
 func (chatShape) piece(c *choice, text string) any {
 	return chatDelta{Index: c.Index, Delta: delta{Content: &text}}
+}
+
+func (chatShape) thought(c *choice, text string) any {
+	return chatDelta{Index: c.Index, Delta: delta{Reasoning: &text}}
+}
+
+func (chatShape) call(c *choice, piece *inference.ToolCallDelta) any {
+	return chatDelta{Index: c.Index, Delta: delta{ToolCalls: []toolCall{newToolCall(piece, &piece.Index)}}}
 }
 
 func (chatShape) last(c *choice) any { return chatDelta{Index: c.Index, Finish: &c.Finish} }
@@ -65,6 +77,10 @@ func (textShape) first(c *choice) any {
 }
 
 func (textShape) piece(c *choice, text string) any { return textChoice{Text: text, Index: c.Index} }
+
+func (textShape) thought(*choice, string) any { return nil }
+
+func (textShape) call(*choice, *inference.ToolCallDelta) any { return nil }
 
 func (textShape) last(c *choice) any { return textChoice{Index: c.Index, Finish: &c.Finish} }
 

@@ -25,37 +25,63 @@ func (s *stream) Start(dst []byte, c *front.Choice) ([]byte, error) {
 		s.base = s.head(true)
 	}
 	own := s.start(c)
-	event, err := front.AppendEvent(nil, s.chunk(s.shape.piece(own, mark)))
-	if err != nil {
+	var err error
+	if own.said, err = s.frame(s.shape.piece(own, mark)); err != nil {
 		return dst, err
 	}
-	const quoted, null = `"\u0000"`, `"logprobs":null`
-	cut := bytes.LastIndex(event, []byte(quoted))
-	rest := event[cut+len(quoted):]
-	logprobs := bytes.Index(rest, []byte(null)) + len(null) - len("null")
-	own.before, own.between, own.after = event[:cut:cut], rest[:logprobs:logprobs], rest[logprobs+len("null"):]
+	if thought := s.shape.thought(own, mark); thought != nil {
+		if own.thought, err = s.frame(thought); err != nil {
+			return dst, err
+		}
+	}
 	if first := s.shape.first(own); first != nil {
 		return front.AppendEvent(dst, s.chunk(first))
 	}
 	return dst, nil
 }
 
+// frame cuts an event whose text is the mark.
+func (s *stream) frame(choice any) (f frame, err error) {
+	event, err := front.AppendEvent(nil, s.chunk(choice))
+	if err != nil {
+		return f, err
+	}
+	const quoted, null = `"\u0000"`, `"logprobs":null`
+	cut := bytes.LastIndex(event, []byte(quoted))
+	rest := event[cut+len(quoted):]
+	logprobs := bytes.Index(rest, []byte(null)) + len(null) - len("null")
+	return frame{event[:cut:cut], rest[:logprobs:logprobs], rest[logprobs+len("null"):]}, nil
+}
+
 // Event implements front.Answer. It is the path of a token: encoding/json would
 // cost more than the rest of it.
 func (s *stream) Event(dst []byte, c *front.Choice, ev inference.Event) (_ []byte, err error) {
-	if ev.Kind != inference.EventText {
-		return dst, unwritten(ev)
-	}
 	own := &s.choices[c.Index]
-	dst = append(dst, own.before...)
+	f := &own.said
+	switch ev.Kind {
+	case inference.EventToolCall:
+		if call := s.shape.call(own, ev.Call); call != nil {
+			return front.AppendEvent(dst, s.chunk(call))
+		}
+		return dst, unwritten(ev)
+	case inference.EventReasoning:
+		if f = &own.thought; f.before == nil {
+			return dst, unwritten(ev)
+		}
+	}
+	dst = append(dst, f.before...)
 	dst = front.AppendString(dst, ev.Text)
-	dst = append(dst, own.between...)
-	if placed := own.place(ev.Text, ev.Logprobs); placed == nil {
+	dst = append(dst, f.between...)
+	var tokens []placed
+	if ev.Kind == inference.EventText { // logprobs are those of the content
+		tokens = own.place(ev.Text, ev.Logprobs)
+	}
+	if tokens == nil {
 		dst = append(dst, "null"...)
-	} else if dst, err = front.AppendJSON(dst, s.shape.logprobs(placed)); err != nil {
+	} else if dst, err = front.AppendJSON(dst, s.shape.logprobs(tokens)); err != nil {
 		return dst, err
 	}
-	return append(dst, own.after...), nil
+	return append(dst, f.after...), nil
 }
 
 // End implements front.Answer.

@@ -101,7 +101,7 @@ func TestTextsReassemble(t *testing.T) {
 			rt.Fatalf("got %q want %q", got.String(), want)
 		}
 		var answer struct{ Choices []chatChoice }
-		if err := json.Unmarshal([]byte(w.chat(hello).body), &answer); err != nil || answer.Choices[0].Message.Content != want {
+		if err := json.Unmarshal([]byte(w.chat(hello).body), &answer); err != nil || answer.Choices[0].Message.Content == nil || *answer.Choices[0].Message.Content != want {
 			rt.Fatalf("whole: %v %+v", err, answer.Choices)
 		}
 	})

@@ -17,6 +17,8 @@ func Surface() front.Surface {
 				Doc: "answer a conversation, whole or as a stream", Handle: chat},
 			{Method: "POST", Path: "/v1/completions", MaxBody: front.MaxBody,
 				Doc: "continue texts or tokens, whole or as a stream", Handle: textCompletion},
+			{Method: "POST", Path: "/v1/embeddings", MaxBody: front.MaxBody, Doc: "the vectors of texts or tokens", Handle: embeddings},
+			{Method: "POST", Path: "/v1/rerank", MaxBody: front.MaxBody, Doc: "how well documents answer a query, the best first", Handle: rerank},
 			{Method: "POST", Path: "/v1/tokenize", MaxBody: front.MaxBody, Doc: "the tokens of a text", Handle: tokenize},
 			{Method: "POST", Path: "/v1/detokenize", MaxBody: front.MaxBody, Doc: "the text of tokens", Handle: detokenize},
 			{Method: "POST", Path: "/v1/apply-template", MaxBody: front.MaxBody,

@@ -195,7 +195,7 @@ func applyTemplate(x *front.Exchange, r *http.Request) error {
 		return err
 	}
 	return withTokenizer(x, r, req.model, func(ctx context.Context, t inference.Tokenizer) error {
-		prompt, err := t.Render(ctx, req.messages, !req.closed)
+		prompt, err := t.Render(ctx, &inference.Request{Messages: req.messages}, !req.closed)
 		if err != nil {
 			return fmt.Errorf("render messages: %w", err)
 		}

@@ -69,10 +69,27 @@ type chatChoice struct {
 	Finish   inference.FinishReason `json:"finish_reason"`
 }
 
+// chatMessage is an answer. Content is null where there are only calls.
 type chatMessage struct {
-	Role    string  `json:"role"`
-	Content string  `json:"content"`
-	Refusal *string `json:"refusal"`
+	Role      string     `json:"role"`
+	Content   *string    `json:"content"`
+	Reasoning string     `json:"reasoning_content,omitempty"`
+	Refusal   *string    `json:"refusal"`
+	ToolCalls []toolCall `json:"tool_calls,omitempty"`
+}
+
+// toolCall is a call, whole or a piece; a piece has an index, and after the first of
+// a call nothing but arguments.
+type toolCall struct {
+	Index    *int         `json:"index,omitempty"`
+	ID       string       `json:"id,omitempty"`
+	Type     string       `json:"type,omitempty"` // "function"
+	Function functionCall `json:"function"`
+}
+
+type functionCall struct {
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments"`
 }
 
 type chatDelta struct {
@@ -83,8 +100,10 @@ type chatDelta struct {
 }
 
 type delta struct {
-	Role    string  `json:"role,omitempty"`
-	Content *string `json:"content,omitempty"`
+	Role      string     `json:"role,omitempty"`
+	Content   *string    `json:"content,omitempty"`
+	Reasoning *string    `json:"reasoning_content,omitempty"`
+	ToolCalls []toolCall `json:"tool_calls,omitempty"`
 }
 
 // textChoice is a choice of a text completion, whole or a piece.
@@ -100,7 +119,12 @@ type usage struct {
 	Completion int           `json:"completion_tokens"`
 	Total      int           `json:"total_tokens"`
 	Details    promptDetails `json:"prompt_tokens_details"`
+	Answer     answerDetails `json:"completion_tokens_details,omitzero"`
 	Dure       usageDure     `json:"dure"`
+}
+
+type answerDetails struct {
+	Reasoning int `json:"reasoning_tokens"`
 }
 
 type promptDetails struct {
@@ -137,6 +161,7 @@ func wireUsage(u inference.Usage, seed uint64) *usage {
 		Completion: u.CompletionTokens,
 		Total:      u.PromptTokens + u.CompletionTokens,
 		Details:    promptDetails{Cached: u.CachedTokens},
+		Answer:     answerDetails{Reasoning: u.ReasoningTokens},
 		Dure:       dure,
 	}
 }

@@ -18,6 +18,9 @@ func (p *planner) change(w *Wish, plan *Plan) string {
 	if w.MTP != asked.MTP {
 		differs("without MTP")
 	}
+	if w.Draft != asked.Draft {
+		differs("without the draft model")
+	}
 	switch {
 	case asked.Active > 0 && plan.Active != asked.Active:
 		differs("%s active at once instead of %d, the others parked", count(plan.Active, "agent"), asked.Active)

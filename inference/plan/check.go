@@ -101,7 +101,9 @@ func newPlanner(in Input) (*planner, error) {
 	if err := p.checkCache(); err != nil {
 		return nil, err
 	}
-	return p, nil
+	var err error
+	p.draft, err = in.drafter(w)
+	return p, err
 }
 
 // checkDevices finds the CPU, or stands one in, and puts it last.

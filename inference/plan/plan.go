@@ -4,18 +4,23 @@ import "fmt"
 
 // Kinds of items, in the order of a table.
 const (
-	Weights    = "weights"
-	KV         = "kv cells"
-	Recurrent  = "recurrent state"
-	DraftKV    = "mtp kv cells"
-	Compute    = "compute buffers"
-	DraftComp  = "mtp compute buffers"
-	Output     = "output rows"
-	Vision     = "vision projector"
-	Driver     = "driver context"
-	Parked     = "parked agents"
-	Companion  = "beside"
-	ReserveFor = "reserve"
+	Weights   = "weights"
+	KV        = "kv cells"
+	Recurrent = "recurrent state"
+	DraftKV   = "mtp kv cells"
+	Compute   = "compute buffers"
+	DraftComp = "mtp compute buffers"
+	Output    = "output rows"
+	// of a draft model
+	DraftWeights = "draft weights"
+	DraftCells   = "draft kv cells"
+	DraftScratch = "draft compute buffers"
+	DraftRows    = "draft output rows"
+	Vision       = "vision projector"
+	Driver       = "driver context"
+	Parked       = "parked agents"
+	Companion    = "beside"
+	ReserveFor   = "reserve"
 )
 
 // Source says how the size of an item is known.
@@ -95,12 +100,14 @@ type Plan struct {
 	Cache         Cache `json:"cache"`
 	Pool          Pool  `json:"pool"`
 	MTP           int   `json:"mtp"`
-	Batch         int   `json:"batch"`
-	MicroBatch    int   `json:"micro_batch"`
-	Outputs       int   `json:"outputs"`
-	NoFlash       bool  `json:"no_flash"`
-	ShortWindow   bool  `json:"short_window"`
-	LongContext   bool  `json:"long_context"`
+	// DraftLayers are those of the draft model on GPUs, its output counting as one.
+	DraftLayers int  `json:"draft_layers,omitempty"`
+	Batch       int  `json:"batch"`
+	MicroBatch  int  `json:"micro_batch"`
+	Outputs     int  `json:"outputs"`
+	NoFlash     bool `json:"no_flash"`
+	ShortWindow bool `json:"short_window"`
+	LongContext bool `json:"long_context"`
 	// YarnFactor is how many times YaRN stretches the trained context; 1 is not
 	// at all.
 	YarnFactor int `json:"yarn_factor"`

@@ -20,6 +20,8 @@ type planner struct {
 	partial bool
 	// most is the context that was asked for where a shorter one is looked for.
 	most int
+	// draft is nil where there is no draft model.
+	draft *planner
 	// notes on the input, for every plan.
 	notes []string
 }
@@ -55,6 +57,7 @@ func (p *planner) lay(c choice) Plan {
 		p.remember(d, DraftKV, at)
 		p.scratch(d, DraftComp, at, host)
 	}
+	p.layDraft(&out)
 	p.finish(&out, at, host)
 	p.note(&out, copied)
 	return out

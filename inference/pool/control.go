@@ -182,6 +182,6 @@ func (p *Pool) Open(ctx context.Context, name string, keep time.Duration) (m inf
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &handle{pool: p, name: name, keep: keep, use: a, info: a.runner.Info()}
+	h := &handle{pool: p, name: name, keep: keep, use: a, info: a.runner.Info(), embedding: embeddingOf(a.runner)}
 	return h, h.release, nil
 }

@@ -15,6 +15,8 @@ type handle struct {
 	name string
 	keep time.Duration
 	info inference.Info
+	// embedding is nil for models that make text.
+	embedding *inference.EmbeddingInfo
 
 	mu       sync.Mutex // several requests may share the handle
 	use      opened
@@ -98,8 +100,8 @@ func (h *handle) Detokenize(ctx context.Context, tokens []int32) ([][]byte, erro
 }
 
 // Render implements inference.Tokenizer.
-func (h *handle) Render(ctx context.Context, messages []inference.Message, open bool) (string, error) {
-	return ask(ctx, h, func(r Runner) (string, error) { return r.Render(ctx, messages, open) })
+func (h *handle) Render(ctx context.Context, req *inference.Request, open bool) (string, error) {
+	return ask(ctx, h, func(r Runner) (string, error) { return r.Render(ctx, req, open) })
 }
 
 // ask puts a question to whichever runner is alive, and once more to a fresh

@@ -60,7 +60,7 @@ func (r *fakeRunner) Detokenize(_ context.Context, tokens []int32) ([][]byte, er
 	return make([][]byte, len(tokens)), r.use()
 }
 
-func (r *fakeRunner) Render(context.Context, []inference.Message, bool) (string, error) {
+func (r *fakeRunner) Render(context.Context, *inference.Request, bool) (string, error) {
 	return r.text, r.use()
 }
 

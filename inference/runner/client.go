@@ -17,15 +17,18 @@ import (
 	"dure/inference/llm"
 )
 
-// Client is the parent's side of a child. It implements inference.Model and
-// inference.Tokenizer and is safe for concurrent use.
+// Client is the parent's side of a child. It implements inference.Model,
+// inference.Tokenizer, inference.Embedder and inference.Reranker, of which the child's
+// model decides what works, and is safe for concurrent use.
 type Client struct {
 	process *process
 	dir     string // holds the socket
 	socket  string
 	http    *http.Client
 	info    inference.Info
-	notes   []string
+	// embedding is nil for models that make text.
+	embedding *inference.EmbeddingInfo
+	notes     []string
 }
 
 // Info describes the loaded model.

@@ -10,16 +10,24 @@ import (
 	"strconv"
 
 	"dure/inference"
+	"dure/inference/embed"
 	"dure/inference/llm"
 )
 
 // Config is what the child is told, as the first line of its standard input.
 type Config struct {
-	Socket    string     `json:"socket"`     // path to listen on
-	EngineDir string     `json:"engine_dir"` // folder of the shared libraries
-	ModelPath string     `json:"model_path"` // GGUF file
-	GPULayers int        `json:"gpu_layers"` // negative = all
-	LLM       llm.Config `json:"llm"`
+	Socket    string `json:"socket"`     // path to listen on
+	EngineDir string `json:"engine_dir"` // folder of the shared libraries
+	ModelPath string `json:"model_path"` // GGUF file
+	GPULayers int    `json:"gpu_layers"` // negative = all
+	// DraftPath is the GGUF file of a smaller model that guesses coming tokens, empty
+	// for none; DraftLayers as GPULayers.
+	DraftPath   string     `json:"draft_path,omitempty"`
+	DraftLayers int        `json:"draft_layers,omitempty"`
+	LLM         llm.Config `json:"llm"`
+	// Embed, where it is set, has the model make vectors, or scores, instead of text.
+	// Models that can do nothing else do so without it.
+	Embed *embed.Config `json:"embed,omitempty"`
 	// MemoryBytes the KV cache may take.
 	MemoryBytes uint64 `json:"memory_bytes"`
 	// Turns says that the line to the arbiter is at turnFD; Start sets it.
@@ -31,8 +39,10 @@ type Config struct {
 type status struct {
 	Progress float32         `json:"progress,omitempty"` // of the weights, 0..1
 	Ready    *inference.Info `json:"ready,omitempty"`
-	Notes    []string        `json:"notes,omitempty"` // what was derived
-	Error    string          `json:"error,omitempty"`
+	// Embedding is set with Ready for a model that makes no text.
+	Embedding *inference.EmbeddingInfo `json:"embedding,omitempty"`
+	Notes     []string                 `json:"notes,omitempty"` // what was derived
+	Error     string                   `json:"error,omitempty"`
 }
 
 // message is one part of the answer to POST /generate, written as a line of JSON.
@@ -97,6 +107,8 @@ const (
 	pathGenerate = "/generate" // POST inference.Request -> messages
 	pathStats    = "/stats"    // GET -> llm.Stats
 	pathText     = "/text"     // POST textRequest -> textAnswer, or a message with an error
+	pathEmbed    = "/embed"    // POST inference.EmbedRequest -> embedAnswer, or a message with an error
+	pathRerank   = "/rerank"   // POST inference.RerankRequest -> inference.Ranking, or a message with an error
 )
 
 // The child's descriptors for status lines, and for its turns on its devices.
@@ -107,12 +119,12 @@ const (
 
 // textRequest asks for one of what inference.Tokenizer does; which, Do says.
 type textRequest struct {
-	Do       textTask            `json:"do"`
-	Text     string              `json:"text,omitempty"`
-	Special  bool                `json:"special,omitempty"`
-	Tokens   []int32             `json:"tokens,omitempty"`
-	Messages []inference.Message `json:"messages,omitempty"`
-	Open     bool                `json:"open,omitempty"`
+	Do      textTask           `json:"do"`
+	Text    string             `json:"text,omitempty"`
+	Special bool               `json:"special,omitempty"`
+	Tokens  []int32            `json:"tokens,omitempty"`
+	Request *inference.Request `json:"request,omitempty"`
+	Open    bool               `json:"open,omitempty"`
 }
 
 type textTask string

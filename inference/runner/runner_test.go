@@ -113,6 +113,27 @@ func TestAnswersAcrossTheSocket(t *testing.T) {
 	}
 }
 
+// The child loads a draft model beside its model, and its guesses are counted.
+func TestDraftModelGuessesInTheChild(t *testing.T) {
+	opt := tiny(t)
+	opt.Config.DraftPath, opt.Config.LLM.GuessDepth = opt.Config.ModelPath, 3
+	c := start(t, opt)
+	req := request("r", 30)
+	req.Params.IgnoreEOS = true
+	var usage inference.Usage
+	for ev, err := range c.Generate(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Usage != nil {
+			usage = *ev.Usage
+		}
+	}
+	if usage.CompletionTokens != 30 || usage.DraftedTokens == 0 || usage.AcceptedTokens < usage.DraftedTokens*9/10 {
+		t.Errorf("%+v", usage)
+	}
+}
+
 func TestTextAndLogprobsCrossTheSocket(t *testing.T) {
 	c := start(t, tiny(t))
 	tokens, err := c.Tokenize(t.Context(), "hello", false)
@@ -127,7 +148,7 @@ func TestTextAndLogprobsCrossTheSocket(t *testing.T) {
 		t.Errorf("detokenize -1: %v", err)
 	}
 	req := request("logprobs", 5)
-	text, err := c.Render(t.Context(), req.Messages, true)
+	text, err := c.Render(t.Context(), req, true)
 	if err != nil || !strings.Contains(text, "hello") {
 		t.Errorf("%q, %v", text, err)
 	}
@@ -227,6 +248,7 @@ func TestLoadFailuresSayWhy(t *testing.T) {
 	if err := os.WriteFile(text, []byte("not a model"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	other := enginetest.Llama(t, synth.Config{Vocabulary: 4096})
 	for name, tc := range map[string]struct {
 		change func(*runner.Options)
 		want   string
@@ -235,6 +257,8 @@ func TestLoadFailuresSayWhy(t *testing.T) {
 		"not a model":  {func(o *runner.Options) { o.Config.ModelPath = text }, "not a GGUF file"},
 		"no engine":    {func(o *runner.Options) { o.Config.EngineDir = t.TempDir() }, "dure engine install"},
 		"no memory":    {func(o *runner.Options) { o.Config.MemoryBytes = 1 }, "MiB"},
+		"no draft":     {func(o *runner.Options) { o.Config.DraftPath = text }, "draft model"},
+		"other draft":  {func(o *runner.Options) { o.Config.DraftPath = other }, "another vocabulary"},
 		"no program":   {func(o *runner.Options) { o.Command = []string{"/none"} }, "/none"},
 		"dies at once": {func(o *runner.Options) { o.Command = []string{"false"} }, "exit status 1"},
 	} {

@@ -17,6 +17,7 @@ import (
 
 	"dure/gguf"
 	"dure/inference"
+	"dure/inference/embed"
 	"dure/inference/engine"
 	"dure/inference/llm"
 )
@@ -81,9 +82,13 @@ func watchParent(life io.Reader, cancel context.CancelFunc, ended <-chan struct{
 type child struct {
 	log   *slog.Logger
 	model *engine.Model
-	llm   *llm.LLM
-	turns *turns // nil where nobody hands them out
-	notes []string
+	draft *engine.Model // nil for none
+	// served is llm or embed, whichever the model is for; the other is nil.
+	served served
+	llm    *llm.LLM
+	embed  *embed.Embedder
+	turns  *turns // nil where nobody hands them out
+	notes  []string
 }
 
 func load(ctx context.Context, cfg Config, log *slog.Logger, report *json.Encoder) (*child, error) {
@@ -104,25 +109,63 @@ func load(ctx context.Context, cfg Config, log *slog.Logger, report *json.Encode
 	if err != nil {
 		return nil, err
 	}
-	full, notes, err := llm.Derive(cfg.LLM, model.Facts(), cfg.MemoryBytes)
+	draft, err := loadDraft(ctx, lib, cfg)
 	if err != nil {
 		return nil, errors.Join(err, model.Close())
+	}
+	cfg.LLM.Draft = draft
+	start := serveModel
+	if embeds(cfg, model) {
+		start = serveEmbedder
+	}
+	c, err := start(lib, cfg, model, log)
+	if err != nil {
+		return nil, errors.Join(err, closeModel(draft), model.Close())
+	}
+	return c, nil
+}
+
+// loadDraft loads the draft model; nil where there is none.
+func loadDraft(ctx context.Context, lib *engine.Library, cfg Config) (*engine.Model, error) {
+	if cfg.DraftPath == "" {
+		return nil, nil
+	}
+	m, err := lib.LoadModel(ctx, engine.LoadOptions{Path: cfg.DraftPath, GPULayers: cfg.DraftLayers})
+	if err != nil {
+		return nil, fmt.Errorf("draft model: %w", err)
+	}
+	return m, nil
+}
+
+func closeModel(m *engine.Model) error {
+	if m == nil {
+		return nil
+	}
+	return m.Close()
+}
+
+// serveModel starts to serve a loaded model.
+func serveModel(lib *engine.Library, cfg Config, model *engine.Model, log *slog.Logger) (*child, error) {
+	full, notes, err := llm.Derive(cfg.LLM, model.Facts(), cfg.MemoryBytes)
+	if err != nil {
+		return nil, err
 	}
 	full.Device = deviceName(lib, cfg.GPULayers)
 	if err := header(&full, cfg.ModelPath); err != nil {
 		log.Warn("states of sequences are kept whole, and not on disk: the model's file is not understood", "error", err)
 	}
 	full.CacheDisk.Engine = lib.Version()
-	c := &child{log: log, model: model, notes: notes}
+	c := &child{log: log, model: model, draft: cfg.LLM.Draft, notes: notes}
 	if cfg.Turns {
 		if c.turns, err = openTurns(log); err != nil {
-			return nil, errors.Join(err, model.Close())
+			return nil, err
 		}
 		full.Turns = c.turns
 	}
 	if c.llm, err = llm.New(model, full, log); err != nil {
-		return nil, errors.Join(err, c.leave(), model.Close())
+		return nil, errors.Join(err, c.leave())
 	}
+	c.served = c.llm
 	return c, nil
 }
 
@@ -151,12 +194,12 @@ func deviceName(lib *engine.Library, gpuLayers int) string {
 }
 
 func (c *child) close() {
-	if err := errors.Join(c.llm.Close(), c.leave(), c.model.Close()); err != nil {
+	if err := errors.Join(c.served.Close(), c.leave(), closeModel(c.draft), c.model.Close()); err != nil {
 		c.log.Error("unload", "error", err)
 	}
 }
 
-// leave takes no turns any more. The llm must have ended.
+// leave takes no turns any more. What took them must have ended.
 func (c *child) leave() error {
 	if c.turns == nil {
 		return nil
@@ -173,18 +216,20 @@ func (c *child) serve(ctx context.Context, socket string, report *json.Encoder) 
 	mux.HandleFunc("POST "+pathGenerate, c.generate)
 	mux.HandleFunc("GET "+pathStats, c.stats)
 	mux.HandleFunc("POST "+pathText, c.text)
+	mux.HandleFunc("POST "+pathEmbed, c.embedTexts)
+	mux.HandleFunc("POST "+pathRerank, c.rerank)
 	srv := &http.Server{Handler: mux, ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelWarn)}
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		<-ctx.Done()
-		c.llm.Close() // ends every stream with a typed error
+		c.served.Close() // ends every stream with a typed error
 		grace, cancel := context.WithTimeout(context.Background(), exitGrace/2)
 		defer cancel()
 		srv.Shutdown(grace)
 	}()
-	info := c.llm.Info()
-	if err := report.Encode(status{Ready: &info, Notes: c.notes}); err != nil {
+	info := c.served.Info()
+	if err := report.Encode(status{Ready: &info, Embedding: c.embedding(), Notes: c.notes}); err != nil {
 		return fmt.Errorf("runner: tell the parent: %w", err)
 	}
 	if err := srv.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -200,6 +245,10 @@ func (c *child) generate(w http.ResponseWriter, r *http.Request) {
 	var req inference.Request
 	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
 		writeError(w, inference.Errorf(inference.CodeInternal, "runner: decode request: %v", err))
+		return
+	}
+	if c.llm == nil {
+		writeError(w, noText(c.served.Info().Name))
 		return
 	}
 	out := json.NewEncoder(w)
@@ -246,5 +295,9 @@ func typed(err error) *inference.Error {
 }
 
 func (c *child) stats(w http.ResponseWriter, _ *http.Request) {
+	if c.embed != nil {
+		json.NewEncoder(w).Encode(embedStats(c.embed.Stats()))
+		return
+	}
 	json.NewEncoder(w).Encode(c.llm.Stats())
 }

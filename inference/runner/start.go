@@ -201,7 +201,7 @@ func (c *Client) awaitReady(ctx context.Context, progress func(float32)) error {
 		case s.Error != "":
 			return inference.Errorf(inference.CodeLoadFailed, "%s", s.Error)
 		case s.Ready != nil:
-			c.info, c.notes = *s.Ready, s.Notes
+			c.info, c.embedding, c.notes = *s.Ready, s.Embedding, s.Notes
 			return nil
 		case progress != nil:
 			progress(s.Progress)

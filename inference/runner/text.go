@@ -26,11 +26,11 @@ func (c *child) text(w http.ResponseWriter, r *http.Request) {
 func (c *child) answerText(ctx context.Context, req *textRequest) (a textAnswer, err error) {
 	switch req.Do {
 	case taskTokenize:
-		a.Tokens, err = c.llm.Tokenize(ctx, req.Text, req.Special)
+		a.Tokens, err = c.served.Tokenize(ctx, req.Text, req.Special)
 	case taskDetokenize:
-		a.Pieces, err = c.llm.Detokenize(ctx, req.Tokens)
+		a.Pieces, err = c.served.Detokenize(ctx, req.Tokens)
 	case taskRender:
-		a.Text, err = c.llm.Render(ctx, req.Messages, req.Open)
+		a.Text, err = c.served.Render(ctx, req.Request, req.Open)
 	default:
 		err = inference.Errorf(inference.CodeInternal, "runner: unknown task %q", req.Do)
 	}
@@ -39,15 +39,8 @@ func (c *child) answerText(ctx context.Context, req *textRequest) (a textAnswer,
 
 // askText sends one textRequest to the child.
 func (c *Client) askText(ctx context.Context, req textRequest) (a textAnswer, err error) {
-	body, err := c.post(ctx, pathText, req)
-	if err != nil {
-		return a, err
-	}
-	defer body.Close()
-	if err := json.NewDecoder(body).Decode(&a); err != nil {
-		return a, c.broken(ctx, err)
-	}
-	return a, nil
+	err = c.askOnce(ctx, pathText, req, &a)
+	return a, err
 }
 
 // Tokenize implements inference.Tokenizer.
@@ -63,7 +56,7 @@ func (c *Client) Detokenize(ctx context.Context, tokens []int32) ([][]byte, erro
 }
 
 // Render implements inference.Tokenizer.
-func (c *Client) Render(ctx context.Context, messages []inference.Message, open bool) (string, error) {
-	a, err := c.askText(ctx, textRequest{Do: taskRender, Messages: messages, Open: open})
+func (c *Client) Render(ctx context.Context, req *inference.Request, open bool) (string, error) {
+	a, err := c.askText(ctx, textRequest{Do: taskRender, Request: req, Open: open})
 	return a.Text, err
 }

@@ -5,16 +5,19 @@
 //
 // An Index finds the longest end of a text that occurred before in it, and guesses
 // that what followed then follows now: agents emit again what they were shown. A
-// Shelf does the same over finished texts that began with the same trunk.
+// Shelf does the same over finished texts that began with the same trunk. A draft
+// model can make guesses, too, wherever the caller has one: it offers so many tokens,
+// and makes those that it is asked for.
 //
 // # How many
 //
 // A step with guesses has more rows and costs more. What it costs is measured as the
 // steps go by (costs), by the number of streams and the length of their contexts;
 // how likely a guess is right, too (rates), also of guesses that nobody had checked:
-// those are compared with what came. Policy gives each step the number of rows with
-// the most expected tokens for the time, and none where that is not clearly more
-// than without.
+// those are compared with what came. (Not those of a draft model: they would have to
+// be made first, which costs time that is measured, too.) Policy gives each step the
+// number of rows with the most expected tokens for the time, and none where that is
+// not clearly more than without.
 //
 // # What is kept
 //

@@ -35,10 +35,13 @@ const (
 type Policy struct {
 	Limits Limits
 	costs  costs
+	// drafting is what a draft model takes to make one more token for so many streams.
+	drafting costs
 	// sincePlain counts steps with guesses since the last one without.
 	sincePlain int
 	depths     []int
 	order      []int
+	making     []float64 // what a draft model takes by the number of streams
 	right      []float64 // of the streams in order: how likely all their guesses are right
 }
 
@@ -74,9 +77,10 @@ func (p *Policy) Choose(s Step) []int {
 		longest = patience * plain
 	}
 	p.rank(s.Offers)
+	p.price(s)
 	with, depth := p.best(s.Offers, c, plain, longest)
 	for _, i := range p.order[:with] {
-		p.depths[i] = min(depth, len(s.Offers[i].Tokens))
+		p.depths[i] = min(depth, s.Offers[i].length())
 	}
 	return p.depths
 }
@@ -85,11 +89,20 @@ func (p *Policy) Choose(s Step) []int {
 func (p *Policy) rank(offers []Offer) {
 	p.order = p.order[:0]
 	for i, o := range offers {
-		if len(o.Tokens) > 0 {
+		if o.length() > 0 {
 			p.order = append(p.order, i)
 		}
 	}
 	slices.SortStableFunc(p.order, func(a, b int) int { return cmp.Compare(offers[b].Rate, offers[a].Rate) })
+}
+
+// price looks up what a draft model takes for a token of each number of streams. It
+// is taken to take nothing where that was never seen: try and see.
+func (p *Policy) price(s Step) {
+	p.making = append(p.making[:0], 0)
+	for n := range s.Offers {
+		p.making = append(p.making, p.drafting.of(place(n+1, s.Context)).took(n+1))
+	}
 }
 
 // best finds how many of the streams in order get how many guesses each: what
@@ -103,20 +116,25 @@ func (p *Policy) best(offers []Offer, c *curve, plain, longest float64) (with, d
 		for range n {
 			p.right = append(p.right, 1)
 		}
+		making := 0.0
 		for d := 1; ; d++ {
-			more := false
+			more, made := false, 0
 			for k, i := range p.order[:n] {
-				if o := offers[i]; d <= len(o.Tokens) {
+				if o := offers[i]; d <= o.length() {
 					p.right[k] *= o.Rate
 					expected += p.right[k]
 					rows++
 					more = true
+					if len(o.Tokens) == 0 {
+						made++
+					}
 				}
 			}
+			making += p.making[made]
 			if !more || rows > p.Limits.Rows || rows-streams > p.Limits.Guesses {
 				break
 			}
-			if took := c.took(rows); took <= longest && expected/took > most {
+			if took := c.took(rows) + making; took <= longest && expected/took > most {
 				with, depth, most = n, d, expected/took
 			}
 		}
@@ -128,7 +146,7 @@ func (p *Policy) best(offers []Offer, c *curve, plain, longest float64) (with, d
 func (p *Policy) fixed(offers []Offer) []int {
 	left := min(p.Limits.Guesses, p.Limits.Rows-len(offers))
 	for i, o := range offers {
-		p.depths[i] = max(0, min(p.Limits.Depth, len(o.Tokens), left))
+		p.depths[i] = max(0, min(p.Limits.Depth, o.length(), left))
 		left -= p.depths[i]
 	}
 	return p.depths
@@ -143,6 +161,20 @@ func (p *Policy) Observe(streams, context, rows int, took int64) {
 		p.sincePlain = 0
 	}
 	p.costs.of(place(streams, context)).see(rows, float64(took))
+}
+
+// Plain is what a step without guesses takes for so many streams, in ns; 0 where it
+// is not known.
+func (p *Policy) Plain(streams, context int) float64 {
+	return p.costs.of(place(streams, context)).took(streams)
+}
+
+// Made tells what a draft model took for one more token of each of some streams, in
+// ns.
+func (p *Policy) Made(streams, context int, took int64) {
+	if took > 0 {
+		p.drafting.of(place(streams, context)).see(streams, float64(took))
+	}
 }
 
 // Read tells what a chunk of a prompt took, in ns. Where a step of many rows was

@@ -24,13 +24,17 @@ func (r *rate) mean(prior, weight float64) float64 {
 	return (r.right + prior*weight) / (r.right + r.wrong + weight)
 }
 
-// classes of guesses by how many tokens matched: 3, 4-7, 8-15, 16-31, 32 and more.
-const classes = 5
+// classes of guesses by how many tokens matched: 3, 4-7, 8-15, 16-31, 32 and more;
+// and one for those of a draft model.
+const (
+	classes = 5
+	drafted = classes
+)
 
 func class(matched int) int { return max(0, min(bits.Len(uint(matched))-2, classes-1)) }
 
 // Rates are what is known of guesses over all streams.
-type Rates struct{ of [classes]rate }
+type Rates struct{ of [classes + 1]rate }
 
 // A class of which nothing is known is taken to be right half the time, as if that
 // had been seen firstWeight times; what all streams saw weighs ownWeight in the

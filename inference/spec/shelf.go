@@ -19,9 +19,9 @@ type Shelf struct {
 // NewShelf makes a shelf for so many bytes.
 func NewShelf(limit int) *Shelf { return &Shelf{limit: limit} }
 
-// Put keeps a finished text. It replaces one that it continues.
+// Put keeps a finished text, if there is one. It replaces one that it continues.
 func (s *Shelf) Put(x *Index) {
-	if x.Len() < trunk || x.Bytes() > s.limit {
+	if x == nil || x.Len() < trunk || x.Bytes() > s.limit {
 		return
 	}
 	kept := s.texts[:0]

@@ -8,9 +8,13 @@ import (
 	"dure/inference"
 )
 
-// Model returns m with each of its requests in the table while it is answered. It
-// is an inference.Tokenizer where m is one.
+// Model returns m with each of its requests for text in the table while it is answered.
+// It is an inference.Tokenizer where m is one, and an Embedder and a Reranker where m is
+// all of these: whoever passes on such a request enters it by itself.
 func (t *Team) Model(m inference.Model) inference.Model {
+	if whole, ok := m.(local); ok {
+		return wholeModel{model{m, t}, whole}
+	}
 	if tokenizer, ok := m.(inference.Tokenizer); ok {
 		return localModel{model{m, t}, tokenizer}
 	}
@@ -26,6 +30,18 @@ type model struct {
 type localModel struct {
 	model
 	inference.Tokenizer
+}
+
+// local is what a model that runs here does beside making text.
+type local interface {
+	inference.Tokenizer
+	inference.Embedder
+	inference.Reranker
+}
+
+type wholeModel struct {
+	model
+	local
 }
 
 // Generate implements inference.Model.

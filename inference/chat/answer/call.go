@@ -254,7 +254,8 @@ func (p *Parser) finishCall(cut bool) {
 	case cut && c.begun:
 		p.warn(inference.CodeToolParse, "the call of %q was cut off by the limit on the answer's length, so that its arguments are not complete", c.name)
 		p.broken = append(p.broken, p.calls-1)
-		p.mark = c.from + len(c.raw)
+		c.unread = 0
+		p.argument(quoteJSON(nil, c.raw[p.mark-c.from:]...)...) // what was held back, as it stands
 		p.call = opened{}
 		p.afterCall()
 		return

@@ -60,7 +60,7 @@ func TestDetectKnowsTheBundledTemplates(t *testing.T) {
 		"google-gemma-2-2b-it":                          {SyntaxGemma, "", "", ""},
 		"google-gemma-4-31B-it":                         {SyntaxGemma4, "<|channel>thought", "", ""},
 		"openai-gpt-oss-120b":                           {SyntaxHarmony, "<|channel|>analysis<|message|>", "reasoning_effort", "medium"},
-		"deepseek-ai-DeepSeek-V4":                       {SyntaxJSON, "<think>", "reasoning_effort", "high max"},
+		"deepseek-ai-DeepSeek-V4":                       {SyntaxJSON, "<think>", "reasoning_effort", "max"},
 		"deepseek-ai-DeepSeek-R1-Distill-Qwen-32B":      {SyntaxJSON, "<think>", "", ""},
 		"microsoft-Phi-3.5-mini-instruct":               {SyntaxJSON, "", "", ""},
 		"LFM2-8B-A1B":                                   {SyntaxJSON, "", "", ""},
@@ -74,10 +74,6 @@ func TestDetectKnowsTheBundledTemplates(t *testing.T) {
 		if f.Syntax != want.syntax || f.Think.Open != want.open || f.Think.Effort != want.effort || strings.Join(f.Think.Efforts, " ") != want.levels {
 			t.Errorf("%s: %+v, want %+v", name, f, want)
 		}
-	}
-	for name, source := range templates {
-		f := Detect(source)
-		t.Logf("%-50s %-12s %+v", name, f.Syntax, f.Think)
 	}
 }
 

@@ -1,24 +1,26 @@
 package answer
 
-// Bounds of Repetition. A model that is caught in a loop goes on for thousands of
-// tokens; text that people want repeats itself too, but shortly, or with something
-// that changes from one line to the next (a number, a name), which is no period.
+// Bounds of Repetition. A model that is caught in a loop goes on until a limit ends
+// it; text that people want repeats itself too, but not for so long, or with
+// something that changes from one line to the next (a number, a name), which is no
+// period.
 //
-//   - A period of more than 64 tokens is a paragraph; by the time that it has come
-//     twelve times, a limit of the caller has been reached.
-//   - Twelve times: lists and tables have ten equal rows at times, rulers and
-//     borders have more, which is why there is a least length as well.
-//   - 256 tokens: a ruler of dashes or an indentation is shorter, as tokens hold
-//     runs of the same character.
+//   - A period of more than 64 tokens is a paragraph: by the time that one has come
+//     often enough, a limit of the caller has been reached.
+//   - The longest runs in Go's standard library are tables of one value, such as
+//     encoding/base64's 16 lines of 16 times \xff: 1,100 tokens even if each byte
+//     were one. 1,280 tokens are more than those, and 25 seconds of a loop at 50
+//     tokens a second.
+//   - A period of 64 tokens comes 20 times by then, so that no least number of times
+//     is needed.
 const (
 	maxPeriod  = 64
-	minTimes   = 12
-	minRepeats = 256
+	minRepeats = 1280
 )
 
 // Repetition finds out that an answer repeats itself without end: that its last
-// tokens are one period over and over, of at most 64 tokens, at least 12 times and
-// at least 256 tokens long. The zero value is ready. It keeps 64 tokens.
+// 1,280 tokens are one period of at most 64 tokens over and over. The zero value is
+// ready. It keeps 64 tokens.
 //
 // For each period it counts how long every token has been the one a period before:
 // at most 64 comparisons a token, whatever the length of the answer.
@@ -39,7 +41,7 @@ func (r *Repetition) Push(token int32) bool {
 		r.equal[period-1]++
 		// The first period equals nothing before it.
 		length := r.equal[period-1] + period
-		found = found || length >= max(minRepeats, minTimes*period)
+		found = found || length >= minRepeats
 	}
 	r.last[r.count%maxPeriod] = token
 	r.count++

@@ -104,9 +104,9 @@ func (local) Detokenize(_ context.Context, tokens []int32) ([][]byte, error) {
 	return texts, nil
 }
 
-func (local) Render(_ context.Context, messages []inference.Message, open bool) (string, error) {
+func (local) Render(_ context.Context, req *inference.Request, open bool) (string, error) {
 	prompt := ""
-	for _, m := range messages {
+	for _, m := range req.Messages {
 		prompt += "[" + m.Role + "]" + m.Content
 	}
 	if open {
