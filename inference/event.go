@@ -85,6 +85,8 @@ type Event struct {
 	Call     *ToolCallDelta `json:"call,omitempty"`
 	Finish   FinishReason   `json:"finish,omitempty"`
 	Usage    *Usage         `json:"usage,omitempty"`
+	// Stop is the stop string that ended the text, where one did, of EventDone.
+	Stop string `json:"stop,omitempty"`
 	// Warnings of EventDone are what the caller should know about a whole answer,
 	// for example that something in it looked like a call of a tool and could not be
 	// read as one.

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/inference"
+	"dure/inference/anthropic"
 	"dure/inference/catalog"
 	"dure/inference/engine"
 	"dure/inference/front"
@@ -163,7 +164,7 @@ func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog
 	defer h.watchDevices(ctx)()
 	agents := team.New()
 	busy := &inFlight{Handler: front.New(front.Options{
-		Surfaces: []front.Surface{openai.Surface()},
+		Surfaces: []front.Surface{openai.Surface(), anthropic.Surface()},
 		Models:   counted{listed{h, entry.Name}, agents}, Team: teamed{agents}, Cache: h.caches, Pool: pooled{h.pool},
 		Log: h.log, Registry: registry,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),

@@ -13,6 +13,7 @@ type Choice struct {
 	Index  int
 	Usage  inference.Usage        // as far as the model told it
 	Finish inference.FinishReason // empty until the choice is whole
+	Stop   string                 // the stop string that ended it, if one did
 
 	started bool
 	last    time.Time // of the latest text; zero before the first

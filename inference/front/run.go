@@ -218,7 +218,7 @@ func (n *run) end(c *Choice, ev inference.Event, more bool) error {
 	if ev.Finish == "" {
 		return errors.New("the model's last event lacks the reason to finish")
 	}
-	c.Finish = ev.Finish
+	c.Finish, c.Stop = ev.Finish, ev.Stop
 	n.x.warnOf(ev.Warnings)
 	n.x.h.metrics.queue.WithLabelValues(n.x.progress.model, n.x.progress.priority()).Observe(c.Usage.QueueMS / 1000)
 	n.ended++

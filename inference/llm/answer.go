@@ -214,10 +214,10 @@ func (a *reply) broken(ctx context.Context) error {
 // string took away whole is not, and neither is one that is a mark.
 func (a *reply) done(finish inference.FinishReason, warnings []inference.Warning, p report) {
 	n := len(a.logprobs)
-	_, stopped := a.text.Matched()
+	stop, stopped := a.text.Matched()
 	kind := inference.EventText
 	if a.parser != nil {
-		if _, stopped = a.parser.Stopped(); stopped || a.parser.Calls() > 0 {
+		if stop, stopped = a.parser.Stopped(); stopped || a.parser.Calls() > 0 {
 			n = 0
 		}
 		kind = cmp.Or(a.kind, kind)
@@ -233,7 +233,7 @@ func (a *reply) done(finish inference.FinishReason, warnings []inference.Warning
 		return
 	}
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	a.yield(inference.Event{Kind: inference.EventDone, Finish: finish, Warnings: append(a.r.warnings, warnings...), Usage: &inference.Usage{
+	a.yield(inference.Event{Kind: inference.EventDone, Finish: finish, Stop: stop, Warnings: append(a.r.warnings, warnings...), Usage: &inference.Usage{
 		PromptTokens: len(a.r.prompt), CompletionTokens: a.completed, CachedTokens: p.reused.Reuse, ReasoningTokens: a.thought,
 		QueueMS: ms(p.queue), RestoreMS: ms(p.restore), PrefillMS: ms(p.prefill), DecodeMS: ms(p.decode),
 		Prefix: a.prefix(p.reused), DraftedTokens: p.drafted, AcceptedTokens: p.accepted,

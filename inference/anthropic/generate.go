@@ -1,0 +1,109 @@
+package anthropic
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"dure/inference"
+	"dure/inference/front"
+	"dure/inference/front/strict"
+)
+
+// read reads a request and finds its model.
+func read(x *front.Exchange, r *http.Request, fields strict.Fields[request], check func(*strict.Decoder, *request) error) (*request, front.Listing, error) {
+	var req request
+	if err := front.ReadInto(x, r, fields, &req, check); err != nil {
+		return nil, front.Listing{}, err
+	}
+	warnings, err := front.AddHeaders(&req.caller, req.told, r.Header)
+	if err != nil {
+		return nil, front.Listing{}, err
+	}
+	x.Warn(warnings...)
+	listing, err := x.Find(req.model)
+	return &req, listing, err
+}
+
+// messages answers POST /v1/messages.
+func messages(x *front.Exchange, r *http.Request) error {
+	req, listing, err := read(x, r, known, checkMessages)
+	if err != nil {
+		return err
+	}
+	x.Header().Set("Request-Id", x.ID())
+	m := &message{x: x, model: listing.Name, hidden: req.thinking.hidden}
+	g := front.Generation{
+		Model: listing, Caller: req.caller, Requests: []*inference.Request{req.ask(listing.Params)}, Answer: &whole{message: m},
+	}
+	if req.stream {
+		g.Answer = &stream{message: m}
+		g.Stream = front.EventStream(func(dst []byte, f *front.Failure) ([]byte, error) {
+			return front.AppendNamedEvent(dst, "error", wireFailure(x.ID(), f))
+		})
+		g.Stream.Silence = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
+	}
+	return x.Generate(r, g)
+}
+
+// countTokens answers POST /v1/messages/count_tokens: of the prompt as the model
+// would read it.
+func countTokens(x *front.Exchange, r *http.Request) error {
+	req, listing, err := read(x, r, known, checkCount)
+	if err != nil {
+		return err
+	}
+	return x.Work(r, listing, req.caller, func(ctx context.Context, m inference.Model, _ inference.Caller) (int, error) {
+		tokenizer, ok := m.(inference.Tokenizer)
+		if !ok {
+			return 0, inference.Errorf(inference.CodeUnsupported, "the model %s runs elsewhere and its tokens are not at hand", listing.Name)
+		}
+		text, err := tokenizer.Render(ctx, req.ask(listing.Params), true)
+		if err != nil {
+			return 0, err
+		}
+		tokens, err := tokenizer.Tokenize(ctx, text, true)
+		if err != nil {
+			return 0, err
+		}
+		return len(tokens), x.JSON(http.StatusOK, map[string]int{"input_tokens": len(tokens)})
+	})
+}
+
+type modelObject struct {
+	Type    string `json:"type"` // "model"
+	ID      string `json:"id"`
+	Name    string `json:"display_name"`
+	Created string `json:"created_at"`
+}
+
+type modelList struct {
+	Data    []modelObject `json:"data"`
+	HasMore bool          `json:"has_more"`
+	First   *string       `json:"first_id"`
+	Last    *string       `json:"last_id"`
+}
+
+// listModels answers GET /v1/models: all of them, since there are few.
+func listModels(x *front.Exchange, _ *http.Request) error {
+	list := modelList{Data: []modelObject{}}
+	for _, l := range x.Listings() {
+		list.Data = append(list.Data, wireModel(l))
+	}
+	if n := len(list.Data); n > 0 {
+		list.First, list.Last = &list.Data[0].ID, &list.Data[n-1].ID
+	}
+	return x.JSON(http.StatusOK, list)
+}
+
+func showModel(x *front.Exchange, r *http.Request) error {
+	l, err := x.Lookup(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return x.JSON(http.StatusOK, wireModel(l))
+}
+
+func wireModel(l front.Listing) modelObject {
+	return modelObject{Type: "model", ID: l.Name, Name: l.Name, Created: l.Created.UTC().Format(time.RFC3339)}
+}
