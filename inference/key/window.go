@@ -1,9 +1,10 @@
 package key
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -104,27 +105,32 @@ func (w window) positive() (p window) {
 	return p
 }
 
-// MarshalJSON writes pairs of slot and count.
-func (w window) MarshalJSON() ([]byte, error) {
-	pairs := make([][2]int64, len(w.marks))
+// MarshalText writes "slot:count" for each slot.
+func (w window) MarshalText() (text []byte, _ error) {
 	for i, m := range w.marks {
-		pairs[i] = [2]int64{m.slot, m.n}
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = strconv.AppendInt(text, m.slot, 10)
+		text = strconv.AppendInt(append(text, ':'), m.n, 10)
 	}
-	return json.Marshal(pairs)
+	return text, nil
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, in any order.
-func (w *window) UnmarshalJSON(data []byte) error {
-	var pairs [][]int64
-	if err := json.Unmarshal(data, &pairs); err != nil {
-		return err
-	}
+// UnmarshalText reads what MarshalText wrote, in any order.
+func (w *window) UnmarshalText(text []byte) error {
 	*w = window{}
-	for _, p := range pairs {
-		if len(p) != 2 || p[0] < 0 || p[1] < 0 || p[1] > maxCount || w.sum > maxCount {
-			return fmt.Errorf("%v is no pair of slot and count", p)
+	for pair := range strings.FieldsSeq(string(text)) {
+		slot, n, _ := strings.Cut(pair, ":")
+		m := mark{}
+		var err error
+		if m.slot, err = strconv.ParseInt(slot, 10, 64); err == nil {
+			m.n, err = strconv.ParseInt(n, 10, 64)
 		}
-		w.add(p[0], p[1])
+		if err != nil || m.slot < 0 || m.n < 0 || m.n > maxCount || w.sum > maxCount {
+			return fmt.Errorf("%q is no pair of slot and count", pair)
+		}
+		w.add(m.slot, m.n)
 	}
 	return nil
 }
