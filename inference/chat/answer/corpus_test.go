@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -105,12 +106,6 @@ func readCorpus(t testing.TB) []example {
 	return out
 }
 
-// result is all that came out of an answer, in order, text in one piece.
-type result struct {
-	lines []string
-	calls []*inference.ToolCall
-}
-
 // parse reads an answer, cut into pieces at places.
 func parse(t testing.TB, o Options, input string, cut bool, places ...int) string {
 	t.Helper()
@@ -138,6 +133,9 @@ func summary(t testing.TB, p *Parser, input string, pieces []Piece, warnings []i
 	var parts []*part
 	checkRanges(t, input, pieces)
 	for _, e := range pieces {
+		if utf8.ValidString(input) && (!utf8.ValidString(e.Text) || e.Call != nil && !utf8.ValidString(e.Call.Arguments)) {
+			t.Errorf("%q: %+v cuts a character", input, e)
+		}
 		switch c := e.Call; {
 		case c != nil && c.Name != "":
 			parts = append(parts, &part{kind: e.Kind, call: c})

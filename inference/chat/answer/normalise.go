@@ -3,74 +3,9 @@ package answer
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"dure/inference"
 )
-
-// RoleDeveloper is OpenAI's name for the system role.
-const RoleDeveloper = "developer"
-
-// Facts are what a chat template takes as it is. Probe finds them out.
-type Facts struct {
-	System     bool // a system message, first
-	Developer  bool // the role developer, first
-	Systems    bool // two system messages, first
-	LateSystem bool // a system message behind others
-	SameRole   bool // two user messages, or two of the assistant, one behind the other
-	Orphans    bool // results that belong to no call
-	Unanswered bool // a call with no result, and then a user message
-	AfterTool  bool // a user message right behind a result
-	NoUser     bool // a conversation without a user message
-	Opening    bool // a message of the assistant before the first of the user
-}
-
-// Probe renders small conversations with a template and sees which it takes: it
-// does not refuse, and no message is missing from what it prints.
-func Probe(render func([]inference.Message) (string, error)) Facts {
-	message := func(role, text string) inference.Message { return inference.Message{Role: role, Content: text} }
-	user, said := message(inference.RoleUser, "probeuser"), message(inference.RoleAssistant, "probesaid")
-	system := message(inference.RoleSystem, "probesystem")
-	result := message(inference.RoleTool, "proberesult")
-	result.ToolCallID, result.Name = "abcdefghi", "probetool"
-	call := inference.Message{Role: inference.RoleAssistant,
-		ToolCalls: []inference.ToolCall{{ID: "abcdefghi", Name: "probetool", Arguments: `{"a": 1}`}}}
-	takes := func(messages ...inference.Message) bool {
-		text, err := render(messages)
-		if err != nil {
-			return false
-		}
-		for i, m := range messages {
-			if m.Content != "" && strings.Count(text, m.Content) < countContent(messages[:i+1], m.Content) {
-				return false
-			}
-		}
-		return true
-	}
-	more := message(inference.RoleUser, "probemore")
-	return Facts{
-		System:     takes(system, user),
-		Developer:  takes(message(RoleDeveloper, "probedeveloper"), user),
-		Systems:    takes(system, message(inference.RoleSystem, "probesecond"), user),
-		LateSystem: takes(user, said, system, more),
-		SameRole:   takes(user, more, said, message(inference.RoleAssistant, "probeagain"), user),
-		Orphans:    takes(user, said, result),
-		Unanswered: takes(user, call, more),
-		AfterTool:  takes(user, call, result, more),
-		NoUser:     takes(system),
-		Opening:    takes(said, user),
-	}
-}
-
-func countContent(messages []inference.Message, text string) int {
-	n := 0
-	for _, m := range messages {
-		if m.Content == text {
-			n++
-		}
-	}
-	return n
-}
 
 // Normalise makes of a conversation one that a template takes, and says what it
 // changed beyond names of roles. It changes only what the template refuses, and
@@ -82,12 +17,13 @@ func Normalise(messages []inference.Message, f Facts) ([]inference.Message, []in
 	n.leading()
 	n.late()
 	n.orphans()
-	n.unanswered()
 	n.withoutUser()
 	if !f.SameRole {
-		n.out = merge(n.out, func(role string) bool { return role == inference.RoleUser || role == inference.RoleAssistant })
+		n.merge()
 	}
 	n.opening()
+	n.unanswered()
+	n.lost()
 	return n.out, n.warnings
 }
 
@@ -168,9 +104,10 @@ func resultAsUser(m inference.Message) inference.Message {
 	return asUser(mark, m.Content)
 }
 
-// orphans makes results that belong to no call the user's.
+// orphans makes results that belong to no call the user's. A template that wants
+// user and assistant by turns takes them in some places only.
 func (n *normaliser) orphans() {
-	if n.facts.Orphans {
+	if n.facts.Orphans && n.facts.AfterTool {
 		return
 	}
 	open := map[string]bool{}
@@ -206,7 +143,7 @@ func (n *normaliser) unanswered() {
 				missing++
 			}
 		}
-		if last := len(out) - 1; m.Role == inference.RoleUser && last >= 0 && out[last].Role == inference.RoleTool && !n.facts.AfterTool {
+		if last := len(out) - 1; m.Role == inference.RoleUser && last >= 0 && out[last].Role == inference.RoleTool && !n.facts.AfterTool && userSpoke(out) {
 			out = append(out, inference.Message{Role: inference.RoleAssistant, Content: "[There is no answer.]"})
 			silent++
 		}
@@ -221,6 +158,17 @@ func (n *normaliser) unanswered() {
 		n.warn("the model's chat template refuses calls without a result and a user who speaks right behind one: %d results and %d answers that say so were put in", missing, silent)
 	}
 	n.out = out
+}
+
+// userSpoke says that the user's was the last message of those that templates count
+// when they want user and assistant by turns: all but calls and results.
+func userSpoke(messages []inference.Message) bool {
+	for _, m := range slices.Backward(messages) {
+		if m.Role != inference.RoleTool && len(m.ToolCalls) == 0 {
+			return m.Role == inference.RoleUser
+		}
+	}
+	return false
 }
 
 // withoutUser makes the last system message the user's where there is no other.
@@ -241,21 +189,34 @@ func (n *normaliser) withoutUser() {
 	n.warn("the model's chat template needs a message of the user, so that the last system message became one")
 }
 
-// merge makes one of messages of the same role that follow each other. Results of
-// tools between them keep them apart.
-func merge(messages []inference.Message, merges func(role string) bool) []inference.Message {
+// merge makes one of messages of the same role that follow each other.
+func (n *normaliser) merge() {
 	var out []inference.Message
-	for _, m := range messages {
+	for _, m := range n.out {
 		last := len(out) - 1
-		if last < 0 || out[last].Role != m.Role || !merges(m.Role) || len(out[last].ToolCalls) > 0 {
+		same := last >= 0 && out[last].Role == m.Role && (m.Role == inference.RoleUser || m.Role == inference.RoleAssistant)
+		if !same || len(out[last].ToolCalls) > 0 {
 			out = append(out, m)
 			continue
 		}
 		out[last].Content = join(out[last].Content, m.Content)
 		out[last].Reasoning = join(out[last].Reasoning, m.Reasoning)
-		out[last].ToolCalls = slices.Concat(out[last].ToolCalls, m.ToolCalls)
+		out[last].ToolCalls = m.ToolCalls
 	}
-	return out
+	n.out = out
+}
+
+// lost says what the template leaves out although it refuses nothing.
+func (n *normaliser) lost() {
+	if n.facts.CallText {
+		return
+	}
+	for _, m := range n.out {
+		if len(m.ToolCalls) > 0 && m.Content != "" {
+			n.warn("the model's chat template leaves out what the assistant says beside calls of tools")
+			return
+		}
+	}
 }
 
 // opening puts a message of the user before one of the assistant that comes first.

@@ -295,3 +295,21 @@ func jsonValue(depth int) *rapid.Generator[any] {
 		return rapid.MapOfN(rapid.String(), jsonValue(depth-1), 0, 3).Draw(rt, "object")
 	})
 }
+
+func BenchmarkParser(b *testing.B) {
+	text := "<think>\n" + strings.Repeat("some thought of several words. ", 20) + "\n</think>\n\n" + strings.Repeat("an answer, with <tags> and `code`. ", 20) +
+		"<tool_call>\n<function=write_file>\n<parameter=path>\na.txt\n</parameter>\n<parameter=content>\n" + strings.Repeat("a line of <b>text</b>\n", 60) + "</parameter>\n</function>\n</tool_call>"
+	o := Options{Family: Family{SyntaxXML, thinkTags}, Tools: testTools(b), Stop: []string{"\nUser:"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		p, err := New(o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for at := 0; at < len(text); at += 4 {
+			p.Feed(text[at:min(at+4, len(text))])
+		}
+		p.Finish(false)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*(len(text)+3)/4), "ns/token")
+}

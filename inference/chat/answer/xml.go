@@ -144,6 +144,9 @@ func (x *xml) tag(tag string) verdict {
 		}
 		return x.p.giveBack(since)
 	}
+	if tag == callTag { // it was not closed, and another one comes
+		x.p.call.unread += len(tag)
+	}
 	if !x.begin() {
 		return broken
 	}
@@ -154,13 +157,10 @@ func (x *xml) tag(tag string) verdict {
 	case parameterEnd: // one too many
 		return more
 	}
-	if tag == callTag { // it was not closed, and another one comes
-		x.p.call.unread += len(tag)
-		x.complete()
-		return x.p.giveBack(len(tag))
-	}
 	x.complete()
 	switch tag {
+	case callTag:
+		return x.p.giveBack(len(tag))
 	case callEnd:
 		return done
 	case functionTag:
