@@ -123,7 +123,7 @@ func printSwap(w io.Writer, r *swapResult) {
 	fmt.Fprintf(w, "  in the other's place       %s\n", spread(r.Swap))
 	fmt.Fprintf(w, "  swap / load                %.2f\n", r.Ratio())
 	fmt.Fprintf(w, "  under load                 %d loads, %d turns answered, %d errors\n", r.Loads, r.Answered, r.Errors)
-	fmt.Fprintf(w, "  sessions that went on      %d turns, %d of them read again what was read before\n", r.Continued, r.Lost)
+	fmt.Fprintf(w, "  sessions that went on      %d turns, %d of them lost what was read before, %d read again what to fetch was slower\n", r.Continued, r.Lost, r.Quicker)
 	if r.Example != "" {
 		fmt.Fprintf(w, "  for example                %s\n", r.Example)
 	}

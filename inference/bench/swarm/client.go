@@ -189,6 +189,7 @@ type chunk struct {
 		} `json:"prompt_tokens_details"`
 		Dure struct {
 			RestoreMS float64 `json:"restore_ms"`
+			Reason    string  `json:"reason"`
 		} `json:"dure"`
 	} `json:"usage"`
 	Timings *struct {
@@ -239,6 +240,7 @@ func (s *stream) take(c *chunk) *Failure {
 	}
 	if u := c.Usage; u != nil {
 		s.turn.Prompt, s.turn.Completion, s.turn.RestoreMS = u.Prompt, u.Completion, u.Dure.RestoreMS
+		s.turn.Reason = u.Dure.Reason
 		if u.Details != nil && u.Details.Cached != nil && s.turn.Read == notTold {
 			s.turn.Read = u.Prompt - *u.Details.Cached
 		}

@@ -39,11 +39,13 @@ type SwapReport struct {
 	Bare Spread `json:"bare_ms"`
 	Swap Spread `json:"swap_ms"`
 	// Loads under load, turns that were answered meanwhile, and those of them after
-	// the first of their session; Lost of these had to read again some of what was read
-	// before.
+	// the first of their session; Quicker of these read again what was kept, because the
+	// server took that for quicker than to fetch it, and Lost had to read again some of
+	// what was read before.
 	Loads     int `json:"loads"`
 	Answered  int `json:"answered"`
 	Continued int `json:"continued"`
+	Quicker   int `json:"quicker"`
 	Lost      int `json:"lost"`
 	// Errors of turns; Example is the latest error or loss.
 	Errors  int    `json:"errors"`
@@ -231,9 +233,13 @@ func (w *swapWork) note(t *Turn, model string, past int) {
 	w.r.Answered++
 	if past > 0 {
 		w.r.Continued++
-		if t.Read > t.Prompt-past+opening {
+		switch {
+		case t.Read <= t.Prompt-past+opening:
+		case t.Reason == "slow":
+			w.r.Quicker++
+		default:
 			w.r.Lost++
-			w.r.Example = fmt.Sprintf("%s: %d of %d tokens were read again, %d had been read before", model, t.Read, t.Prompt, past)
+			w.r.Example = fmt.Sprintf("%s: %d of %d tokens were read again, %d had been read before (%s)", model, t.Read, t.Prompt, past, t.Reason)
 		}
 	}
 }

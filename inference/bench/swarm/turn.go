@@ -36,6 +36,7 @@ type Turn struct {
 	// reused; -1 where the server does not tell.
 	Prompt, Completion, Read int
 	RestoreMS                float64 // as dure tells it
+	Reason                   string  // why no more of its prompt was reused, as dure tells it
 	Refusals                 int     // answers "busy, come again", each of which was followed
 	Err                      *Failure
 }
