@@ -25,6 +25,7 @@ import (
 	"dure/inference/engine"
 	"dure/inference/front"
 	"dure/inference/library"
+	"dure/inference/ollama"
 	"dure/inference/openai"
 	"dure/inference/team"
 )
@@ -164,7 +165,7 @@ func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog
 	defer h.watchDevices(ctx)()
 	agents := team.New()
 	busy := &inFlight{Handler: front.New(front.Options{
-		Surfaces: []front.Surface{openai.Surface(), anthropic.Surface()},
+		Surfaces: []front.Surface{openai.Surface(), anthropic.Surface(), ollama.Surface(ollama.Options{Catalogue: newShelf(h), Version: buildVersion()})},
 		Models:   counted{listed{h, entry.Name}, agents}, Team: teamed{agents}, Cache: h.caches, Pool: pooled{h.pool},
 		Log: h.log, Registry: registry,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),

@@ -97,8 +97,8 @@ var orderFields = strict.Fields[order]{
 	"password": strict.Only[order](`""`, strict.IsText("")),
 }
 
-// readOrder returns the model that an order names.
-func readOrder(x *front.Exchange, r *http.Request) (order, front.Listing, error) {
+// readOrder returns the model that an order names, which need not be here.
+func readOrder(x *front.Exchange, r *http.Request) (order, string, error) {
 	o := order{stream: true}
 	err := front.ReadInto(x, r, orderFields, &o, func(d *strict.Decoder, o *order) error {
 		if o.model == "" {
@@ -106,22 +106,18 @@ func readOrder(x *front.Exchange, r *http.Request) (order, front.Listing, error)
 		}
 		return nil
 	})
-	if err != nil {
-		return o, front.Listing{}, err
-	}
-	l, err := x.Lookup(plain(o.model))
-	return o, l, notHere(o.model, err)
+	return o, plain(o.model), err
 }
 
 // show answers POST /api/show.
 func (s *surface) show(x *front.Exchange, r *http.Request) error {
-	_, l, err := readOrder(x, r)
+	o, name, err := readOrder(x, r)
 	if err != nil {
 		return err
 	}
-	d, err := s.catalogue.Describe(l.Name)
+	d, err := s.catalogue.Describe(name)
 	if err != nil {
-		return err
+		return notHere(o.model, err)
 	}
 	can := []string{}
 	for _, c := range []struct {
@@ -147,14 +143,14 @@ func (s *surface) show(x *front.Exchange, r *http.Request) error {
 
 // pull answers POST /api/pull.
 func (s *surface) pull(x *front.Exchange, r *http.Request) error {
-	o, l, err := readOrder(x, r)
+	o, name, err := readOrder(x, r)
 	if err != nil {
 		return err
 	}
 	success := map[string]string{"status": "success"}
 	if !o.stream {
-		if err := s.catalogue.Pull(r.Context(), l.Name, func(Progress) {}); err != nil {
-			return err
+		if err := s.catalogue.Pull(r.Context(), name, func(Progress) {}); err != nil {
+			return notHere(o.model, err)
 		}
 		return x.JSON(http.StatusOK, success)
 	}
@@ -173,7 +169,7 @@ func (s *surface) pull(x *front.Exchange, r *http.Request) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		var gone error
-		err := s.catalogue.Pull(ctx, l.Name, func(p Progress) {
+		err := s.catalogue.Pull(ctx, name, func(p Progress) {
 			if gone != nil {
 				return
 			}
@@ -185,7 +181,7 @@ func (s *surface) pull(x *front.Exchange, r *http.Request) error {
 		case gone != nil:
 			return gone
 		case err != nil:
-			return err
+			return notHere(o.model, err)
 		}
 		return send(success)
 	})
@@ -202,12 +198,12 @@ func newProgress(p Progress) wireProgress { return wireProgress(p) }
 
 // remove answers DELETE /api/delete.
 func (s *surface) remove(x *front.Exchange, r *http.Request) error {
-	_, l, err := readOrder(x, r)
+	o, name, err := readOrder(x, r)
 	if err != nil {
 		return err
 	}
-	if err := s.catalogue.Remove(r.Context(), l.Name); err != nil {
-		return err
+	if err := s.catalogue.Remove(r.Context(), name); err != nil {
+		return notHere(o.model, err)
 	}
 	return x.JSON(http.StatusOK, struct{}{})
 }
