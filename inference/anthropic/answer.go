@@ -140,9 +140,9 @@ func (a *whole) End(dst []byte, _ *front.Choice, _ bool) ([]byte, error) { retur
 func (a *whole) Done(dst []byte, u inference.Usage) ([]byte, error) {
 	w := a.begin(u)
 	for _, b := range a.blocks {
-		// Of a call that a limit cut off there is no JSON; the reason to stop says so.
+		// A call that a limit cut off has no JSON, and nobody is to carry out half a call.
 		if t, ok := b.(*toolBlock); ok && !json.Valid(t.Input) {
-			t.Input = emptyInput
+			continue
 		}
 		w.Content = append(w.Content, b)
 	}

@@ -236,7 +236,7 @@ func TestWhyAnswersEnd(t *testing.T) {
 	}
 	// Arguments that a limit cut off are no JSON.
 	cut := newWorld(t, fronttest.Script(nil, fronttest.Started(), call(0, "c", "look", `{"a":`), inference.Event{Kind: inference.EventDone, Finish: inference.FinishLength, Usage: &inference.Usage{}}))
-	if status, answer := cut.post("/v1/messages", "{"+rest+"}"); status != 200 || !strings.Contains(answer, `"input":{}`) || !json.Valid([]byte(answer)) {
+	if status, answer := cut.post("/v1/messages", "{"+rest+"}"); status != 200 || !strings.Contains(answer, `"content":[],"stop_reason":"max_tokens"`) || !json.Valid([]byte(answer)) {
 		t.Errorf("%d %s", status, answer)
 	}
 }

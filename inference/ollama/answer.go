@@ -118,13 +118,12 @@ func (s *sayer) take(c *inference.ToolCallDelta) error {
 	return nil
 }
 
-// whole returns the calls from a place on with their arguments. Those of a call that a
-// limit cut off are no JSON, and left out.
-func (s *sayer) from(i int) []wireCall {
-	all := s.calls[i:]
-	for k := range all {
-		if all[k].Function.Arguments = json.RawMessage(s.texts[i+k]); !json.Valid(all[k].Function.Arguments) {
-			all[k].Function.Arguments = json.RawMessage("{}")
+// from returns the calls from a place on with their arguments. One that a limit cut off
+// has no JSON, and nobody is to carry out half a call: it is left out.
+func (s *sayer) from(i int) (all []wireCall) {
+	for k, c := range s.calls[i:] {
+		if c.Function.Arguments = json.RawMessage(s.texts[i+k]); json.Valid(c.Function.Arguments) {
+			all = append(all, c)
 		}
 	}
 	return all
@@ -219,7 +218,9 @@ func (s *stream) flush(dst []byte) ([]byte, error) {
 		return dst, nil
 	}
 	calls := s.from(s.sent)
-	s.sent = len(s.calls)
+	if s.sent = len(s.calls); len(calls) == 0 {
+		return dst, nil
+	}
 	return front.AppendLine(dst, s.piece("", "", calls))
 }
 
