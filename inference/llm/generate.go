@@ -63,9 +63,16 @@ func (l *LLM) prepare(ctx context.Context, asked *inference.Request) (*reply, er
 	if l.cfg.Speculation == SpeculationNgram { // here, where it keeps nobody waiting
 		index = spec.NewIndex(prompt)
 	}
+	guide, err := l.newGuide(ctx, req, plan, thinking)
+	if err != nil {
+		return nil, err
+	}
+	if guide != nil {
+		sampler.Constrain(guide)
+	}
 	a := &reply{l: l, req: req, r: &request{
 		id: sched.ID(l.lastID.Add(1)), name: req.ID, prompt: prompt, caller: who,
-		maxTokens: min(room, l.info.Context-len(prompt)), ignoreEOS: req.Params.IgnoreEOS, topLogprobs: topLogprobs, warnings: warnings,
+		maxTokens: min(room, l.info.Context-len(prompt)), ignoreEOS: req.Params.IgnoreEOS, topLogprobs: topLogprobs, warnings: warnings, guide: guide,
 		sampler: sampler, outbox: make(chan item, outboxItems), submitted: time.Now(), index: index,
 	}}
 	return a, a.reader(thinking)

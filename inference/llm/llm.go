@@ -23,6 +23,7 @@ type LLM struct {
 	vocabulary *engine.Vocabulary
 	template   *chat.Template
 	speech     speech
+	grammars   grammars
 	bos, eos   string
 	info       inference.Info
 	memory     []Memory
@@ -131,6 +132,7 @@ type request struct {
 	topLogprobs int
 	warnings    []inference.Warning // that the last event carries
 	sampler     sampler
+	guide       *guide // nil where the answer may be anything
 	submitted   time.Time
 	index       *spec.Index // of the prompt; nil without speculative decoding
 	// outbox is closed by the owner after the last item.

@@ -28,8 +28,9 @@ type owner struct {
 	begun time.Time
 	// left is when the last engine call returned; zero when the owner has
 	// waited since.
-	left time.Time
-	pace *pace
+	left     time.Time
+	pace     *pace
+	matchers matchers
 	// guesser is nil where there is no speculative decoding.
 	guesser *guesser
 	// drafter is nil where no draft model guesses.
@@ -232,6 +233,9 @@ func (o *owner) take(c command) {
 	}
 	r := c.submit
 	r.all, r.slot = r.prompt, -1
+	if r.guide != nil {
+		r.guide.begin(&o.matchers)
+	}
 	o.guesser.enter(r)
 	q := sched.Request{ID: r.id, Tokens: r.prompt, Agent: r.caller.agent, Priority: r.caller.priority}
 	if d := r.caller.deadline; d > 0 {

@@ -17,6 +17,8 @@ type speech struct {
 	roles  answer.Facts
 	// seen are control tokens whose text is a mark that answers are read by.
 	seen map[engine.Token]bool
+	// open is the token that begins thinking, -1 where it is no single one.
+	open engine.Token
 }
 
 // learnSpeech finds out how the model speaks, from its template's text and by trial.
@@ -25,11 +27,14 @@ func (l *LLM) learnSpeech(source string) {
 	if !l.template.Abilities().Tools {
 		f.Syntax = answer.SyntaxHermes // the form that chat describes to it
 	}
-	l.speech = speech{family: f, seen: map[engine.Token]bool{}}
+	l.speech = speech{family: f, seen: map[engine.Token]bool{}, open: -1}
 	marks := f.Markers()
 	for t := range engine.Token(l.vocabulary.Size()) {
 		if l.vocabulary.Piece(t, false) == "" && slices.Contains(marks, l.vocabulary.Piece(t, true)) {
 			l.speech.seen[t] = true
+		}
+		if f.Think.Open != "" && l.vocabulary.Piece(t, true) == f.Think.Open {
+			l.speech.open = t
 		}
 	}
 	l.speech.roles = answer.Probe(func(messages []inference.Message) (string, error) {

@@ -17,6 +17,9 @@ func (k *Mask) Allows(token int32) bool {
 	return uint(token)>>6 < uint(len(k.bits)) && k.bits[token>>6]>>(token&63)&1 != 0
 }
 
+// Words are the set as bits: token t is bit t%64 of word t/64. They are not changed.
+func (k *Mask) Words() []uint64 { return k.bits }
+
 // Count of tokens in the set.
 func (k *Mask) Count() int { return k.count }
 

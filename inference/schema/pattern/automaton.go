@@ -336,3 +336,34 @@ func (a *Automaton) longest() (int, error) {
 	}
 	return longest, nil
 }
+
+// Walk returns the set of texts over an alphabet that lead from start to a final
+// state. next says where a character leads, if anywhere.
+func Walk[S comparable](start S, alphabet string, next func(S, rune) (S, bool), final func(S) bool) (*Automaton, error) {
+	letters := []rune(alphabet)
+	slices.Sort(letters)
+	number := map[S]int{start: 0}
+	order := []S{start}
+	var out Automaton
+	for i := 0; i < len(order); i++ {
+		s := state{final: final(order[i])}
+		for _, r := range letters {
+			to, ok := next(order[i], r)
+			if !ok {
+				continue
+			}
+			n, known := number[to]
+			if !known {
+				n = len(order)
+				number[to] = n
+				order = append(order, to)
+			}
+			s.edges = join(s.edges, edge{r, r, n})
+		}
+		out.states = append(out.states, s)
+		if len(order) > MaxStates {
+			return nil, ErrTooLarge
+		}
+	}
+	return out.trim(), nil
+}

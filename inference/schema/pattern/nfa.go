@@ -8,12 +8,12 @@ const maxNodes = 1 << 17
 type nodeKind uint8
 
 const (
-	consume  nodeKind = iota // a character of set, then next
-	branch                   // next or other, without a character
-	atBegin                  // next, where the text begins
-	atEnd                    // next, where the text ends
-	ahead                    // next, if the rest of the text is in look
-	matched                  // the pattern is fulfilled, whatever follows
+	consume nodeKind = iota // a character of set, then next
+	branch                  // next or other, without a character
+	atBegin                 // next, where the text begins
+	atEnd                   // next, where the text ends
+	ahead                   // next, if the rest of the text is in look
+	matched                 // the pattern is fulfilled, whatever follows
 )
 
 type nfaNode struct {
