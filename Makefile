@@ -39,6 +39,7 @@ test: build check clients ## everything that must hold: unit, race, end to end w
 	@bin/dure engine install cpu
 	@bin/dure pull smollm2-135m
 	@bin/dure pull gemma-3-270m
+	@bin/dure pull all-minilm-l6-v2
 	@test -n "$(RACE)" || echo "SKIPPED the race detector: it needs a C compiler"
 	go build $(RACE) ./...
 	go test -json $(RACE) -p 1 -timeout 20m ./... | python3 .ci/testsum.py

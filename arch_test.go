@@ -124,7 +124,7 @@ func TestImports(t *testing.T) {
 			if imported == "dure" && p.ImportPath != "dure/cmd/dure" {
 				t.Errorf("%s imports the root package: only cmd reads the built-in catalogue", p.ImportPath)
 			}
-			if strings.HasSuffix(imported, "/enginetest") || strings.HasSuffix(imported, "/fetchtest") || strings.HasSuffix(imported, "/fronttest") {
+			if strings.HasSuffix(imported, "/enginetest") || strings.HasSuffix(imported, "/fetchtest") || strings.HasSuffix(imported, "/fronttest") || strings.HasSuffix(imported, "/berttest") {
 				t.Errorf("%s imports %s outside of tests", p.ImportPath, imported)
 			}
 		}

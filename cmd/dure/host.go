@@ -170,7 +170,7 @@ func (h *host) start(ctx context.Context, name string, shrink int) (pool.Runner,
 		Turns: line,
 		Config: runner.Config{
 			EngineDir: h.engine.Set.Lib(), ModelPath: path, GPULayers: p.layers, MemoryBytes: p.memory,
-			LogLevel: h.opt.logLevel, LLM: p.llm, DraftPath: p.draft.path, DraftLayers: p.draft.layers,
+			LogLevel: h.opt.logLevel, LLM: p.llm, Embed: p.embed, DraftPath: p.draft.path, DraftLayers: p.draft.layers,
 		},
 	})
 	h.show.end()

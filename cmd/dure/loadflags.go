@@ -43,7 +43,7 @@ const usualCache = "f16"
 // shaping are the flags that make one load differ from another: whoever gives one
 // wants a load of their own.
 var shaping = []string{"engine", "context", "sequences", "queue", "threads", "flash-attention",
-	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "gap", "spec", "draft", "spec-depth", "cache-ram", "cache-disk"}
+	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "gap", "spec", "draft", "spec-depth", "rollback", "cache-ram", "cache-disk"}
 
 // register declares the flags.
 func (o *loadOptions) register(cmd *cobra.Command) {
@@ -99,6 +99,7 @@ func (o *loadOptions) unplanned(cfg *llm.Config, p *placement) error {
 	}
 	cfg.KeyType, cfg.ValueType = typeName(w.Cache.Keys), typeName(w.Cache.Values)
 	cfg.Unified, cfg.ShortWindow, cfg.MicroBatch = autoPool(w.Pool, "", cfg.Sequences) == plan.Unified, w.ShortWindow, w.MicroBatch
+	cfg.Rollback = o.spec.back
 	if o.layers != plan.LayersAuto {
 		p.layers = max(o.layers, 0)
 	}
@@ -110,6 +111,7 @@ func shape(cfg *llm.Config, m plan.Model, p *plan.Plan) {
 	cfg.Context, cfg.Sequences, cfg.Planned = p.Context, p.Active, true
 	cfg.KeyType, cfg.ValueType = typeName(p.Cache.Keys), typeName(p.Cache.Values)
 	cfg.Unified, cfg.ShortWindow, cfg.MicroBatch, cfg.Outputs = p.Pool == plan.Unified, p.ShortWindow, p.MicroBatch, p.Outputs
+	cfg.Rollback = p.Rollback
 	if p.YarnFactor > 1 {
 		cfg.Yarn = engine.Yarn{Factor: p.YarnFactor, Original: m.Geometry.TrainContext}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"dure/gguf"
 	"dure/inference/catalog"
 	"dure/inference/device"
+	"dure/inference/embed"
 	"dure/inference/llm"
 	"dure/inference/plan"
 )
@@ -28,6 +30,8 @@ type placement struct {
 	// learnt is what is said of steps that were measured before, of just this load.
 	learnt []string
 	draft  draft
+	// embed is how it makes vectors; nil for a model that makes text.
+	embed *embed.Config
 	// before are the devices before the load, driver what theirs count of it, by
 	// the engine's name of the device.
 	before []device.Device
@@ -63,6 +67,7 @@ func (h *host) place(ctx context.Context, e catalog.Entry, path string, shrink i
 	if p.draft, err = h.draftOf(e); err != nil {
 		return p, loadError("model %s: %v", e.Name, err)
 	}
+	p.embed = h.embedConfig(e, m, p.llm)
 	model, err := plan.FromFile(m)
 	var unknown *gguf.UnknownArchitectureError
 	switch {
@@ -70,6 +75,10 @@ func (h *host) place(ctx context.Context, e catalog.Entry, path string, shrink i
 		return p, h.placeUnplanned(e, &p, unknown)
 	case err != nil:
 		return p, loadError("model %s: %v", e.Name, err)
+	}
+	if p.embed != nil {
+		err := h.placeEmbedding(ctx, e, model, cmp.Or(poolingOf(m), e.Embedding.Pooling), &p, shrink)
+		return p, err
 	}
 	made, err := h.plan(ctx, model, p, shrink)
 	var refused *plan.RefusedError
@@ -111,6 +120,9 @@ func (h *host) plan(ctx context.Context, m plan.Model, asked placement, shrink i
 		w.Agents = max(1, usualAgents>>max(0, shrink-2))
 	}
 	w.Draft = asked.draft.model
+	if w.Rollback, err = h.opt.load.spec.rollback(m.Geometry, w.Draft != nil); err != nil {
+		return plan.Plan{}, err
+	}
 	w.Outputs = h.opt.load.spec.outputs(m.Geometry, w.ShortWindow, w.Draft != nil)
 	w.Pool = autoPool(w.Pool, measuredPool(h.home, h.engine.key(), m), w.Active)
 	in := plan.Input{Model: m, Devices: devices, Wish: w, Measured: h.measured.shapes(m)}
@@ -195,11 +207,19 @@ func (p placement) notes() []string {
 	if p.shrink > 0 {
 		smaller = " (made smaller to fit beside what else is loaded)"
 	}
+	if p.embed != nil {
+		return slices.Concat(p.memoryNotes(), p.plan.Notes, p.learnt)
+	}
 	pool := ", a pool for each"
 	if p.llm.Unified {
 		pool = ", one pool for all"
 	}
 	notes := []string{fmt.Sprintf("%d sequences x %d tokens, cache %s/%s%s%s", p.plan.Active, p.plan.Context, p.llm.KeyType, p.llm.ValueType, pool, smaller)}
+	return slices.Concat(notes, p.memoryNotes(), p.draft.notes(), []string{cacheNote(p.llm)}, p.plan.Notes, p.learnt)
+}
+
+// memoryNotes say what was planned for each device.
+func (p placement) memoryNotes() (notes []string) {
 	for i := range p.plan.Devices {
 		if a := &p.plan.Devices[i]; a.Used > 0 {
 			notes = append(notes, fmt.Sprintf("%s: %s planned, %s left free (`dure ps --memory` compares)", a.Device.Name, size(int64(a.Used)), size(int64(a.Free))))
@@ -208,7 +228,7 @@ func (p placement) notes() []string {
 			}
 		}
 	}
-	return slices.Concat(notes, p.draft.notes(), []string{cacheNote(p.llm)}, p.plan.Notes, p.learnt)
+	return notes
 }
 
 // usualFor is the context of a model that nobody asked one for.

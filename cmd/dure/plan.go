@@ -29,6 +29,7 @@ type planOptions struct {
 	kv, pool       string
 	mtp, layers    int
 	draft          string
+	rollback       int
 	with           []string
 	turns          bool
 	reserve        string
@@ -97,6 +98,7 @@ func (o *planOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.pool, "pool", poolAuto, poolHelp)
 	f.IntVar(&o.mtp, "mtp", 0, "further tokens that the model's own MTP layers draft")
 	f.StringVar(&o.draft, "draft", "", draftHelp)
+	f.IntVar(&o.rollback, "rollback", 0, rollbackHelp)
 	f.IntVar(&o.layers, "layers", plan.LayersAuto, layersHelp)
 	f.StringArrayVar(&o.with, "with", nil, "another model of the catalogue beside it; repeatable")
 	f.BoolVar(&o.turns, "turns", false, "that other model is loaded by turns with this one, not at the same time")
@@ -163,6 +165,9 @@ func (o *planOptions) input(ctx context.Context, args []string) (in plan.Input, 
 	if name := draftName(entry, o.draft); err == nil && name != "" {
 		var more []string
 		in.Wish.Draft, more, err = planDraft(ctx, about.home, name)
+		if in.Model.Geometry.RecurrentLayers() > 0 {
+			in.Wish.Rollback = cmp.Or(in.Wish.Rollback, usualRollback)
+		}
 		about.notes = append(about.notes, more...)
 	}
 	return in, about, err
@@ -246,7 +251,7 @@ func (o *planOptions) devices(ctx context.Context, home string, in *plan.Input) 
 
 func (o *planOptions) wish(home string, devices []plan.Device) (plan.Wish, error) {
 	w := plan.Wish{
-		Agents: o.agents, Active: o.active, MTP: o.mtp, Layers: o.layers,
+		Agents: o.agents, Active: o.active, MTP: o.mtp, Rollback: o.rollback, Layers: o.layers,
 		MicroBatch: o.microBatch, NoFlash: o.noFlash, ShortWindow: o.shortWindow, LongContext: o.yarn,
 	}
 	w.Context = int(o.context)

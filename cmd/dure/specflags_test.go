@@ -59,3 +59,29 @@ func TestDraftModelIsTheOneAskedForOrTheEntrysOwn(t *testing.T) {
 		}
 	}
 }
+
+func TestRollbackIsForThoseWhoGuess(t *testing.T) {
+	plain := &gguf.Geometry{Layers: make([]gguf.Layer, 2)}
+	hybrid := &gguf.Geometry{Layers: []gguf.Layer{{Recurrent: true}}}
+	for _, c := range []struct {
+		o       specOptions
+		g       *gguf.Geometry
+		drafted bool
+		want    int
+		ok      bool
+	}{
+		{specOptions{mode: "off"}, hybrid, false, 0, true},
+		{specOptions{mode: "auto"}, hybrid, false, 0, true},
+		{specOptions{mode: "auto", back: 2}, hybrid, false, 2, true},
+		{specOptions{mode: "ngram"}, hybrid, false, usualRollback, true},
+		{specOptions{mode: "ngram"}, plain, false, 0, true},
+		{specOptions{mode: "off"}, hybrid, true, usualRollback, true},
+		{specOptions{mode: "off", back: 5}, hybrid, true, 5, true},
+		{specOptions{mode: "off", back: 5}, hybrid, false, 0, false},
+		{specOptions{mode: "ngram", back: -1}, hybrid, false, 0, false},
+	} {
+		if got, err := c.o.rollback(c.g, c.drafted); got != c.want || (err == nil) != c.ok {
+			t.Errorf("%+v: %d, %v", c.o, got, err)
+		}
+	}
+}

@@ -151,8 +151,8 @@ func storeWeights(w *gguf.Writer, folder fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("model.safetensors: %w", err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		a := all[name]
+	renamed := map[string]array{}
+	for name, a := range all {
 		if slices.Contains(unused, strings.TrimPrefix(name, "bert.")) {
 			continue
 		}
@@ -160,6 +160,12 @@ func storeWeights(w *gguf.Writer, folder fs.FS) error {
 		if !known || a.data == nil || len(a.shape) < 1 || len(a.shape) > 2 {
 			return fmt.Errorf("model.safetensors: tensor %s, of shape %v, cannot be converted", name, a.shape)
 		}
+		renamed[to] = a
+	}
+	// Tables come last: a matrix there would be outside of what stays mapped where a CPU
+	// packs matrices, and the file's size not what is counted.
+	for _, to := range slices.Sorted(maps.Keys(renamed)) {
+		a := renamed[to]
 		shape := slices.Clone(a.shape)
 		slices.Reverse(shape) // the contiguous one comes first
 		if len(shape) == 2 && to != "position_embd.weight" && to != "token_types.weight" {

@@ -79,7 +79,7 @@ func storeTokenizer(w *gguf.Writer, folder fs.FS, c config) error {
 	w.Set("tokenizer.ggml.token_type", kinds)
 	w.Set("tokenizer.ggml.token_type_count", uint32(c.Segments))
 	for _, s := range []struct{ key, token string }{
-		{"bos", "[CLS]"}, {"eos", "[SEP]"}, {"unknown", "[UNK]"}, {"seperator", "[SEP]"}, {"padding", "[PAD]"}, {"mask", "[MASK]"}, // spelt so in the format
+		{"bos", "[CLS]"}, {"unknown", "[UNK]"}, {"seperator", "[SEP]"}, {"padding", "[PAD]"}, {"mask", "[MASK]"}, // spelt so in the format
 	} {
 		id, ok := special[s.token]
 		if !ok || id >= c.Vocabulary {

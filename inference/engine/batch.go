@@ -92,7 +92,7 @@ func (c *Context) Decode(b *Batch) error {
 		for i := range c.outputs {
 			c.outputs[i] = i < b.n && b.logits[i] != 0
 		}
-		c.rolled(b)
+		c.computed(b)
 		return nil
 	case 1:
 		return ErrPoolFull

@@ -155,8 +155,8 @@ type Context struct {
 	pool   llama.Threadpool
 	// lent: the pool is another context's.
 	lent bool
-	// pending sequences were rolled back and not computed since; nil where none can be.
-	pending []bool
+	// history of each sequence; nil without Rollback.
+	history []history
 	// rows of the last Decode that have logits, by batch index.
 	outputs []bool
 	cpu     time.Duration

@@ -19,18 +19,50 @@ func (c *Context) checkRollback() error {
 	if n := int(llama.NRsSeq(c.handle)); n != c.opt.Rollback {
 		return fmt.Errorf("%w: %w: the engine keeps %d states of a sequence of %s, not %d", ErrLoad, ErrRollback, n, c.model.facts.Architecture, c.opt.Rollback)
 	}
-	c.pending = make([]bool, c.opt.Sequences)
+	c.history = make([]history, c.opt.Sequences)
 	return nil
 }
 
-// rolled takes note that a batch was computed: what it went on from is no longer
-// pending.
-func (c *Context) rolled(b *Batch) {
-	if c.pending == nil {
+// history is what is known of the older states of a sequence.
+type history struct {
+	// rows of the last Decode that were its own: as many states less one are there.
+	rows int
+	// pending: it was rolled back and not computed since.
+	pending bool
+}
+
+// computed takes note of a batch.
+func (c *Context) computed(b *Batch) {
+	if c.history == nil {
 		return
 	}
 	for i := range b.n {
-		c.pending[*b.seq[i]] = false
+		c.history[*b.seq[i]] = history{}
+	}
+	for i := range b.n {
+		c.history[*b.seq[i]].rows++
+	}
+}
+
+// canRollBack refuses to take back all that the last Decode computed: the engine
+// does so without the state that was there before.
+func (c *Context) canRollBack(seq, from, to int) error {
+	if c.history == nil || from <= 0 || to >= 0 {
+		return nil
+	}
+	end, err := c.End(seq)
+	if err != nil {
+		return err
+	}
+	if back := end - from; back > 0 && back >= c.history[seq].rows {
+		return fmt.Errorf("%w: sequence %d cannot go back %d tokens, the last call computed %d of them", ErrSequence, seq, back, c.history[seq].rows)
+	}
+	return nil
+}
+
+func (c *Context) rolledBack(seq int, pending bool) {
+	if c.history != nil {
+		c.history[seq] = history{pending: pending}
 	}
 }
 
@@ -38,7 +70,7 @@ func (c *Context) rolled(b *Batch) {
 // engine would copy the state that was taken back. Its own state, set onto itself,
 // is the one rolled back to.
 func (c *Context) settle(seq int) error {
-	if c.pending == nil || !c.pending[seq] {
+	if c.history == nil || !c.history[seq].pending {
 		return nil
 	}
 	state, err := c.State(nil, seq, StatePartial)

@@ -33,6 +33,9 @@ func (c *Context) Remove(seq, from, to int) error {
 	if err := c.checkSeq(seq); err != nil {
 		return err
 	}
+	if err := c.canRollBack(seq, from, to); err != nil {
+		return err
+	}
 	ok, err := llama.MemorySeqRm(c.memory, llama.SeqId(seq), llama.Pos(from), llama.Pos(to))
 	if err != nil {
 		return fmt.Errorf("remove [%d,%d) of sequence %d: %w", from, to, seq, err)
@@ -40,9 +43,7 @@ func (c *Context) Remove(seq, from, to int) error {
 	if !ok {
 		return fmt.Errorf("%w: this model cannot drop positions [%d,%d) of sequence %d", ErrSequence, from, to, seq)
 	}
-	if c.pending != nil {
-		c.pending[seq] = from > 0
-	}
+	c.rolledBack(seq, from > 0)
 	return nil
 }
 
@@ -121,8 +122,6 @@ func (c *Context) SetState(src []byte, seq int, flags StateFlags) error {
 		err := fmt.Errorf("%w: the engine refused %d bytes for sequence %d: %s", ErrState, len(src), seq, c.model.lib.log.takeProblems())
 		return errors.Join(err, c.Remove(seq, All, All))
 	}
-	if c.pending != nil {
-		c.pending[seq] = false
-	}
+	c.rolledBack(seq, false)
 	return nil
 }

@@ -18,7 +18,9 @@ func (p *planner) change(w *Wish, plan *Plan) string {
 	if w.MTP != asked.MTP {
 		differs("without MTP")
 	}
-	if w.Draft != asked.Draft {
+	if w.Rollback != asked.Rollback {
+		differs("without guesses")
+	} else if w.Draft != asked.Draft {
 		differs("without the draft model")
 	}
 	switch {

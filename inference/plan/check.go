@@ -30,7 +30,7 @@ func (w *Wish) checkCounts() error {
 		field string
 		n     int
 	}{
-		{"context", w.Context}, {"agents", w.Agents}, {"active agents", w.Active}, {"MTP depth", w.MTP},
+		{"context", w.Context}, {"agents", w.Agents}, {"active agents", w.Active}, {"MTP depth", w.MTP}, {"rollback", w.Rollback},
 		{"micro batch", w.MicroBatch}, {"output rows", w.Outputs},
 	} {
 		if c.n < 0 {
@@ -59,6 +59,12 @@ func (w *Wish) checkAgainst(g *gguf.Geometry) error {
 	}
 	if all := len(g.Layers) + 1; w.Layers > all && w.Layers != LayersAll {
 		return fmt.Errorf("layers %d: the model has %d, the output counting as one", w.Layers, all)
+	}
+	if w.Rollback > 0 && g.RecurrentLayers() == 0 {
+		return fmt.Errorf("rollback %d, but the model has no recurrent layers: its sequences can go back anywhere", w.Rollback)
+	}
+	if w.Rollback > mostDrafts {
+		return fmt.Errorf("rollback %d: must be %d at most", w.Rollback, mostDrafts)
 	}
 	if w.MTP > 0 && g.MTPLayers == 0 {
 		return fmt.Errorf("MTP depth %d, but the model has no MTP layers", w.MTP)

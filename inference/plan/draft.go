@@ -18,8 +18,8 @@ func (in Input) drafter(w Wish) (*planner, error) {
 		return nil, errors.New("a draft model and MTP both guess; leave out one of them")
 	case g != nil && (g.RecurrentLayers() > 0 || g.Encoder):
 		return nil, errors.New("draft model: it must write text and be able to go back when a guess was wrong; take one without recurrent layers")
-	case in.Model.Geometry.RecurrentLayers() > 0:
-		return nil, errors.New("a draft model needs a model whose sequences can go back when a guess was wrong; this one keeps a state that cannot")
+	case in.Model.Geometry.RecurrentLayers() > 0 && w.Rollback == 0:
+		return nil, errors.New("a draft model needs a model whose sequences can go back when a guess was wrong; this one keeps a state that cannot without memory for older ones (--rollback)")
 	}
 	none := uint64(0)
 	p, err := newPlanner(Input{Model: *w.Draft, Devices: in.Devices, Wish: Wish{

@@ -95,6 +95,8 @@ func TestDraftModelsThatCannotGuessAreRefused(t *testing.T) {
 		want string
 	}{
 		{"recurrent draft", plan.Input{Model: plain, Wish: plan.Wish{Draft: &hybrid}}, "without recurrent layers"},
+		{"rollback of a plain model", plan.Input{Model: plain, Wish: plan.Wish{Rollback: 2}}, "go back anywhere"},
+		{"much rollback", plan.Input{Model: hybrid, Wish: plan.Wish{Rollback: 16}}, "15 at most"},
 		{"recurrent model", plan.Input{Model: hybrid, Wish: plan.Wish{Draft: &plain}}, "go back"},
 		{"and MTP", plan.Input{Model: hybrid, Wish: plan.Wish{Draft: &plain, MTP: 1}}, "leave out one"},
 		{"nothing known", plan.Input{Model: plain, Wish: plan.Wish{Draft: &plan.Model{}}}, "not known"},
@@ -102,5 +104,23 @@ func TestDraftModelsThatCannotGuessAreRefused(t *testing.T) {
 		if _, err := plan.Make(tc.in); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
+	}
+}
+
+// Each guess that can be taken back costs a sequence one more state.
+func TestRollbackCostsStates(t *testing.T) {
+	m := header(t, synth.HybridShape())
+	states := func(n int) uint64 {
+		p, err := plan.Make(plan.Input{Model: m, Wish: plan.Wish{Context: 2048, Agents: 4, Active: 4, Rollback: n}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Outputs != 4*(1+n) || p.Shape().Rollback != n {
+			t.Errorf("%d rows, %d states in the shape", p.Outputs, p.Shape().Rollback)
+		}
+		return p.Devices[0].Bytes(plan.Recurrent)
+	}
+	if none, three := states(0), states(3); three != 4*none || none == 0 {
+		t.Errorf("%d bytes of states, %d with three more of each", none, three)
 	}
 }

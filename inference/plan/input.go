@@ -120,6 +120,9 @@ type Wish struct {
 	// MTP is how many further tokens are drafted; it needs a model with MTP
 	// layers, and each of those drafts 8 at most, all of them 15.
 	MTP int
+	// Rollback is how many guesses a sequence can take back, for models with recurrent
+	// layers: a copy of its state for each. MTP has its own.
+	Rollback int
 	// Draft is a smaller model that guesses tokens for this one; nil for none.
 	Draft *Model
 	// MicroBatch is the tokens computed at once (512; 65536 at most), Outputs the rows with

@@ -34,7 +34,7 @@ func (p *planner) nearest() []Alternative {
 		try(false, func(q *Wish) bool { q.Cache = nil; return q.shorten() })
 	}
 	try(false, func(q *Wish) bool { q.MTP, q.Cache = 0, nil; return w.MTP > 0 })
-	try(false, func(q *Wish) bool { q.Draft = nil; return w.Draft != nil })
+	try(false, func(q *Wish) bool { q.Draft, q.Rollback = nil, 0; return w.Draft != nil || w.Rollback > 0 })
 	try(false, turns)
 	try(false, p.toHost)
 	if len(found) == 0 {
@@ -63,7 +63,7 @@ func (p *planner) nearest() []Alternative {
 
 // giveAll gives way in everything that a plan can do without.
 func (p *planner) giveAll(w *Wish) {
-	w.Active, w.MTP, w.Draft, w.Outputs, w.Cache, w.NoFlash = 1, 0, nil, 0, nil, false
+	w.Active, w.MTP, w.Rollback, w.Draft, w.Outputs, w.Cache, w.NoFlash = 1, 0, 0, nil, 0, nil, false
 	w.ShortWindow = w.ShortWindow || p.Model.Geometry.Window() > 0
 	w.shorten()
 }

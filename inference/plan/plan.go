@@ -100,6 +100,8 @@ type Plan struct {
 	Cache         Cache `json:"cache"`
 	Pool          Pool  `json:"pool"`
 	MTP           int   `json:"mtp"`
+	// Rollback is how many guesses a sequence with recurrent state can take back.
+	Rollback int `json:"rollback,omitempty"`
 	// DraftLayers are those of the draft model on GPUs, its output counting as one.
 	DraftLayers int  `json:"draft_layers,omitempty"`
 	Batch       int  `json:"batch"`
@@ -140,7 +142,7 @@ func (p *Plan) short() (worst *Allocation) {
 func (p *Plan) Shape() Shape {
 	s := Shape{
 		Cells: p.Cells, Sequences: p.Sequences, Cache: p.Cache, Pool: p.Pool, MicroBatch: p.MicroBatch, Outputs: p.Outputs,
-		Rollback: p.MTP, NoFlash: p.NoFlash, ShortWindow: p.ShortWindow, Layers: p.Layers,
+		Rollback: max(p.MTP, p.Rollback), NoFlash: p.NoFlash, ShortWindow: p.ShortWindow, Layers: p.Layers,
 	}
 	return s
 }

@@ -36,10 +36,10 @@ type choice struct {
 func (p *planner) lay(c choice) Plan {
 	w, g := p.Wish, p.Model.Geometry
 	sequences := c.active + w.Pool.spare()
-	rows := max(c.active*(1+w.MTP), sequences) // the engine wants a row for each sequence
+	rows := max(c.active*(1+max(w.MTP, w.Rollback)), sequences) // the engine wants a row for each sequence
 	out := Plan{
 		Layers: min(c.layers, len(g.Layers)+1), All: len(g.Layers) + 1, Context: c.context, Agents: max(w.Agents, c.active), Active: c.active, Sequences: sequences,
-		Cells: c.context * c.active, Cache: c.cache, Pool: w.Pool, MTP: w.MTP,
+		Cells: c.context * c.active, Cache: c.cache, Pool: w.Pool, MTP: w.MTP, Rollback: w.Rollback,
 		MicroBatch: max(w.MicroBatch, rows), Outputs: max(w.Outputs, rows),
 		NoFlash: w.NoFlash, ShortWindow: w.ShortWindow, LongContext: w.LongContext, YarnFactor: p.yarnFactor(c.context), Slowdown: 1,
 		Larger: []Step{}, Notes: append([]string{}, p.notes...),

@@ -91,7 +91,7 @@ func TestJournalOfABrokenRun(t *testing.T) {
 	items := []Item{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	j := open(t, path, subject, false)
 	if err := errors.Join(
-		j.begin("a"), j.Note("no room"), j.append(entry{State: &State{"a", Failed, "no room"}}),
+		j.begin("a"), j.Note("no room"), j.append(entry{State: &State{Item: "a", State: Failed, Why: "no room"}}),
 		j.begin("b"), j.Note("of b"), j.Point(Point{Figure: FigureLoad, Series: "s"}), j.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestReportIsWrittenWhole(t *testing.T) {
 			PointOf(FigurePower, "card", 0.5, 0, 300),
 		},
 		Plan:  []PlanRow{{"CPU", "weights", 1 << 20, 2 << 20, "twice"}},
-		Parts: []State{{"load", Done, ""}, {"peer", Skipped, "no --peer was named"}}, Notes: []Note{{"load", "a | note"}},
+		Parts: []State{{"load", "", Done, ""}, {"peer", "beside another", Skipped, "no --peer was named"}}, Notes: []Note{{"load", "a | note"}},
 	}
 	r.Points[3].Disturbed = 0.2
 	dir := t.TempDir()
@@ -348,7 +348,7 @@ func TestReportIsWrittenWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	md := read(t, dir, "card.md")
-	for _, want := range []string{"CPU: a", "1.0 MiB | 2.0 MiB", "\ntwice\n", `a\|b`, "](decode.svg)", "| 4 | 42 |", "no --peer was named", "- load: a \\| note", "† Other",
+	for _, want := range []string{"CPU: a", "1.0 MiB | 2.0 MiB", "\ntwice\n", `a\|b`, "](decode.svg)", "| 4 | 42 |", "| beside another | skipped | no --peer was named", "- load: a \\| note", "† Other",
 		"With 512 <tokens> & more behind it 1 stream writes 20 tokens/s, and 4 write 42 together", "1 of 4 figures were disturbed"} {
 		if !strings.Contains(md, want) {
 			t.Errorf("card.md lacks %q:\n%s", want, md)

@@ -41,5 +41,5 @@ var Figures = []Figure{
 	{Name: FigureSpec, Title: "Speculative decoding", X: "streams", Unit: "speed with / without", LogX: true, Note: "The server with guesses from the text before, beside the same without, in turn."},
 	{Name: FigurePower, Title: "Power", X: "seconds", Unit: "W", Note: "As the card's driver tells it, while the bare engine computed."},
 	{Name: FigureHeat, Title: "Temperature", X: "seconds", Unit: "degrees Celsius", Note: "As the card's driver tells it, while the bare engine computed."},
-	{Name: FigurePeer, Title: "Beside llama-server", Unit: "see the rows", Note: "Both servers in turn on the same file, each fresh and warmed up; as each starts by itself; the ratio is the median of the ratios pair by pair."},
+	{Name: FigurePeer, Title: "Beside llama-server", Unit: "value", Note: "Both servers in turn on the same file, each fresh and warmed up; as each starts by itself; the ratio is the median of the ratios pair by pair."},
 }

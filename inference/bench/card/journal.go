@@ -182,6 +182,7 @@ func (j *Journal) Fill(r *Report, items []Item) {
 		if !ok {
 			s = State{Item: it.Name, State: Left, Why: "the measurement ended before"}
 		}
+		s.Title = it.Title
 		r.Parts = append(r.Parts, s)
 	}
 }

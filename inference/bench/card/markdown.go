@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -182,7 +183,7 @@ func (r *Report) ends(b *strings.Builder) {
 	}
 	b.WriteString("\n## What is here, and what is not\n\n| part | state | why |\n|---|---|---|\n")
 	for _, p := range r.Parts {
-		fmt.Fprintf(b, "| %s | %s | %s |\n", cell(p.Item), p.State, cell(p.Why))
+		fmt.Fprintf(b, "| %s | %s | %s |\n", cell(cmp.Or(p.Title, p.Item)), p.State, cell(p.Why))
 	}
 	if len(r.Notes) > 0 {
 		b.WriteString("\n")

@@ -97,6 +97,7 @@ const (
 // State is how far a part came, and why no further.
 type State struct {
 	Item  string `json:"item"`
+	Title string `json:"title,omitempty"` // in a report
 	State string `json:"state"`
 	Why   string `json:"why,omitempty"`
 }

@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -123,11 +124,11 @@ func (r *Report) shortMissing() string {
 	var open []string
 	for _, p := range r.Parts {
 		if p.State == Part || p.State == Left || p.State == Failed {
-			open = append(open, p.Item)
+			open = append(open, cmp.Or(p.Title, p.Item))
 		}
 	}
 	if len(open) > 0 {
-		parts = append(parts, "not all was measured ("+strings.Join(open, ", ")+"): the last table says why")
+		parts = append(parts, "not all was measured ("+strings.Join(open, "; ")+"): the last table says why")
 	}
 	if len(parts) == 0 {
 		return ""

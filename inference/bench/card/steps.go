@@ -101,13 +101,18 @@ func (s *stepper) marked(disturbed float64, all ...Point) error {
 	return nil
 }
 
-// tries is how often something short is measured where other programs disturb it.
-const tries = 3
+// tries is how often something short is measured where other programs disturb it;
+// what takes longer than short is not.
+const (
+	tries = 3
+	short = 5 * time.Second
+)
 
 // calmly takes samples, again where they were disturbed, and returns those that were
 // disturbed the least.
 func (f *filled) calmly(take func() ([]float64, error)) (samples []float64, disturbed float64, err error) {
 	for range tries {
+		begin := time.Now()
 		f.disturbed() // from here on
 		got, err := take()
 		if err != nil {
@@ -116,7 +121,7 @@ func (f *filled) calmly(take func() ([]float64, error)) (samples []float64, dist
 		if part := f.disturbed(); samples == nil || part < disturbed {
 			samples, disturbed = got, part
 		}
-		if disturbed <= MostDisturbed {
+		if disturbed <= MostDisturbed || time.Since(begin) > short {
 			break
 		}
 	}

@@ -74,11 +74,17 @@ func Llama(t testing.TB, cfg synth.Config) string {
 // DemoModel is the path of the real demo model, the catalogue's default.
 func DemoModel(t testing.TB) string {
 	t.Helper()
+	return RealModel(t, "")
+}
+
+// RealModel is the path of a model of the catalogue.
+func RealModel(t testing.TB, name string) string {
+	t.Helper()
 	cat, err := catalog.Load(filepath.Join(moduleRoot(t), "models.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry, err := cat.Resolve("")
+	entry, err := cat.Resolve(name)
 	if err != nil {
 		t.Fatal(err)
 	}
