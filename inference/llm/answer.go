@@ -128,11 +128,11 @@ func (a *reply) tell(pieces []answer.Piece, more bool) bool {
 	return true
 }
 
-// within takes the logprobs of tokens that begin in the raw text of a piece. Those
-// before it were marks and are nobody's.
+// within takes the logprobs of tokens that have a part in the raw text of a piece.
+// Those before it were marks and are nobody's.
 func (a *reply) within(p answer.Piece) []inference.TokenLogprob {
 	skip := 0
-	for skip < len(a.logprobs) && a.logprobs[skip].begin < p.From {
+	for skip < len(a.logprobs) && a.logprobs[skip].begin < p.From && a.logprobs[skip].end <= p.From {
 		skip++
 	}
 	a.logprobs = a.logprobs[skip:]
