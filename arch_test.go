@@ -65,6 +65,9 @@ var bans = []struct {
 	{"dure/audio", "dure/runtime", nil, "the swarm and voice meet only in cmd"},
 	{"dure/runtime", "dure/inference/", nil, "the swarm knows models only by the vocabulary, so that remote ones serve as well"},
 	{"dure/audio", "dure/inference/", []string{"dure/audio/haru"}, "voice knows models only by the vocabulary"},
+	{"dure", "github.com/ncruces/go-sqlite3", []string{"dure/runtime/event/sqlite"}, "a log's tables are its store's own"},
+	{"dure", "github.com/jackc/pgx", []string{"dure/runtime/event/postgres", "dure/runtime/event/pgtest"}, "a log's tables are its store's own"},
+	{"dure", "dure/runtime/event/journal", []string{"dure/runtime/event/sqlite", "dure/runtime/event/postgres"}, "group commit is a way to write a store, not to use one"},
 	{"dure/gguf", "dure/inference", nil, "the file format is a leaf"},
 	{"dure/gguf", "dure/kvcache", nil, "the file format is a leaf"},
 	{"dure/kvcache", "dure/inference", nil, "the cache counts tokens and knows no engine"},
@@ -80,6 +83,8 @@ var bans = []struct {
 	{"dure", "dure/inference/openai", []string{"dure/cmd/dure"}, "surfaces know nothing of each other; only cmd puts them together"},
 	{"dure", "dure/inference/anthropic", []string{"dure/cmd/dure"}, "surfaces know nothing of each other; only cmd puts them together"},
 	{"dure", "dure/inference/ollama", []string{"dure/cmd/dure"}, "surfaces know nothing of each other; only cmd puts them together"},
+	{"dure", "dure/inference/openai/memory", []string{"dure/cmd/dure"}, "the surface knows its memory as an interface; only cmd chooses one"},
+	{"dure/inference/openai/memory", "dure/inference", nil, "what is in a record is the surface's to say"},
 	{"dure/inference/team", "dure/inference/", nil, "who runs what is counted in front of any model; it knows the vocabulary only"},
 	{"dure/inference/pool", "dure/inference/runner", nil, "the pool is told how to start a runner, so that it is tested without processes"},
 }
@@ -124,7 +129,7 @@ func TestImports(t *testing.T) {
 			if imported == "dure" && p.ImportPath != "dure/cmd/dure" {
 				t.Errorf("%s imports the root package: only cmd reads the built-in catalogue", p.ImportPath)
 			}
-			if strings.HasSuffix(imported, "/enginetest") || strings.HasSuffix(imported, "/fetchtest") || strings.HasSuffix(imported, "/fronttest") || strings.HasSuffix(imported, "/berttest") {
+			if strings.HasSuffix(imported, "/eventtest") || strings.HasSuffix(imported, "/pgtest") || strings.HasSuffix(imported, "/enginetest") || strings.HasSuffix(imported, "/fetchtest") || strings.HasSuffix(imported, "/fronttest") || strings.HasSuffix(imported, "/berttest") {
 				t.Errorf("%s imports %s outside of tests", p.ImportPath, imported)
 			}
 		}

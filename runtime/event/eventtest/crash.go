@@ -61,9 +61,10 @@ type Ack struct {
 	Sequence  event.Sequence
 }
 
-// Kill starts a process that Writes, kills it within what follows some of its
-// acknowledgements, and returns all that it told.
-func Kill(t testing.TB, cmd *exec.Cmd) []Ack {
+// Kill starts a process that Writes, kills it (with kill, or it itself if that is
+// nil) within what follows some of its acknowledgements, and returns all that it
+// told.
+func Kill(t testing.TB, cmd *exec.Cmd, kill func() error) []Ack {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -71,6 +72,9 @@ func Kill(t testing.TB, cmd *exec.Cmd) []Ack {
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
+	}
+	if kill == nil {
+		kill = cmd.Process.Kill
 	}
 	var acks []Ack
 	after := 1 + rand.IntN(400)
@@ -83,7 +87,7 @@ func Kill(t testing.TB, cmd *exec.Cmd) []Ack {
 		if acks = append(acks, a); len(acks) == after {
 			// Somewhere within an append; that the moment is any is the point.
 			time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
-			if err := cmd.Process.Kill(); err != nil {
+			if err := kill(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -137,7 +141,7 @@ func KillMany(t *testing.T, rounds int, p Place, start func() *exec.Cmd) {
 	var acks []Ack
 	extra := 0
 	for round := range rounds {
-		acks = append(acks, Kill(t, start())...)
+		acks = append(acks, Kill(t, start(), nil)...)
 		log := p.Open(t)
 		events := all(t, log)
 		if err := CheckAcks(events, acks); err != nil {

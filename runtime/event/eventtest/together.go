@@ -115,7 +115,7 @@ func testOneOrder(t *testing.T, p Place) {
 	}
 }
 
-// next is the next event of a follower that runs in a goroutine of its own.
+// A follower follows in a goroutine of its own.
 type follower struct {
 	events chan event.Event
 	err    chan error
@@ -220,6 +220,17 @@ func testFollowFar(t *testing.T, p Place) {
 		}
 		if e := one.next(t); e.Sequence != event.Sequence(n+1) {
 			t.Errorf("want sequence %d, got %+v", n+1, e)
+		}
+	}
+	// One's own append right behind another's does not hide it.
+	for n := 6; n < 12; n++ {
+		appendTo(t, far, "s", event.Any, Number(0, n))
+		appendTo(t, near, "other", event.Any, Number(1, n))
+		if e := one.next(t); e.Sequence != event.Sequence(n+1) {
+			t.Errorf("want sequence %d, got %+v", n+1, e)
+		}
+		if first, second := every.next(t), every.next(t); first.Stream != "s" || second.Stream != "other" {
+			t.Errorf("got %+v, then %+v", first, second)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (j *Journal) gather(left *pending) (batch []*pending, rest *pending, open b
 	if left != nil { // taken already
 		batch, bytes = append(batch, left), left.write.size()
 	}
-	for len(batch) < MaxGroup {
+	for len(batch) < maxGroup {
 		p, ok, open := j.next(len(batch) == 0)
 		if !open {
 			return batch, nil, false

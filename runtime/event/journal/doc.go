@@ -11,7 +11,7 @@
 //
 // The committer is one goroutine. While a transaction is flushed to the disk the
 // appends behind it gather, and the next transaction takes them all (up to
-// MaxGroup): the more writers, the larger the groups. Nobody is made to wait for a
+// maxGroup): the more writers, the larger the groups. Nobody is made to wait for a
 // group to fill.
 //
 // Within a transaction, Group.Assign decides: it is given where the log and the

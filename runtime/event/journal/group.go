@@ -10,7 +10,7 @@ import (
 // Bounds of a group: how many appends and, beyond the first append, how many bytes
 // of payload one transaction takes.
 const (
-	MaxGroup      = 512
+	maxGroup      = 512
 	maxGroupBytes = 8 << 20
 )
 

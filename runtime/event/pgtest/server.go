@@ -95,9 +95,11 @@ func unprivileged() (*syscall.Credential, error) {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// Run starts the server again after Stop or Kill, and waits until it answers.
+// Run starts the server again after Kill, and waits until it answers.
 func (s *Server) Run() error {
-	cmd := exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data(), "-k", s.dir, "-h", "", "-p", "5432")
+	// After a crash the server would flush every file of every database one by one.
+	cmd := exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data(), "-k", s.dir, "-h", "", "-p", "5432",
+		"-c", "recovery_init_sync_method=syncfs")
 	attr := *s.attr
 	// Should the test die, the server ends and removes what it shares. Its parent is
 	// the thread that starts it, which therefore must stay.
@@ -142,23 +144,18 @@ func (s *Server) answers() error {
 	}
 }
 
-// Kill ends the server as a crash would: nothing is flushed any more.
-func (s *Server) Kill() error { return s.signal(syscall.SIGQUIT) }
-
-// Stop ends the server in order, and its clients' sessions with it.
-func (s *Server) Stop() error { return s.signal(syscall.SIGINT) }
-
-func (s *Server) signal(sig os.Signal) error {
+// Kill ends the server as a crash would: it finishes and flushes nothing.
+func (s *Server) Kill() error {
 	if s.process == nil {
 		return nil
 	}
-	if err := s.process.Signal(sig); err != nil {
-		return fmt.Errorf("pgtest: %v: %w", sig, err)
+	if err := s.process.Signal(syscall.SIGQUIT); err != nil {
+		return fmt.Errorf("pgtest: kill: %w", err)
 	}
 	select {
 	case <-s.ended:
 	case <-time.After(patience):
-		return fmt.Errorf("pgtest: the server does not end after %v", sig)
+		return errors.New("pgtest: kill: the server does not end")
 	}
 	s.process = nil
 	return nil

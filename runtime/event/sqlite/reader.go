@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,12 +20,20 @@ type reader struct {
 
 const columns = "select position, stream, sequence, id, type, version, time, payload from events "
 
-func newReader(c *sqlite3.Conn) (*reader, error) {
-	r := &reader{conn: c}
-	if err := c.Exec("pragma query_only = on"); err != nil {
+func (s *store) newReader() (*reader, error) {
+	c, err := s.dial()
+	if err != nil {
 		return nil, err
 	}
-	return r, prepare(c, map[string]**sqlite3.Stmt{
+	r := &reader{conn: c}
+	if err := errors.Join(c.Exec("pragma query_only = on"), r.prepare()); err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.path, errors.Join(err, hangUp(c)))
+	}
+	return r, nil
+}
+
+func (r *reader) prepare() error {
+	return prepare(r.conn, map[string]**sqlite3.Stmt{
 		"select coalesce(max(position), 0) from events":                                     &r.head,
 		"select coalesce(max(sequence), 0) from events where stream = ?":                    &r.last,
 		"select distinct stream from events where position between ? and ? limit ?":         &r.touched,
@@ -35,16 +44,14 @@ func newReader(c *sqlite3.Conn) (*reader, error) {
 
 // borrow runs f with a connection that is free, until ctx ends.
 func (s *store) borrow(ctx context.Context, f func(*reader) error) error {
-	var r *reader
-	select {
-	case r = <-s.readers:
-	case <-ctx.Done():
-		return ctx.Err()
+	r, err := s.free(ctx)
+	if err != nil {
+		return err
 	}
 	defer func() { s.readers <- r }()
 	r.conn.SetInterrupt(ctx)
 	defer r.conn.SetInterrupt(context.Background())
-	err := f(r)
+	err = f(r)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -52,6 +59,28 @@ func (s *store) borrow(ctx context.Context, f func(*reader) error) error {
 		return fmt.Errorf("read %s: %w", s.path, explain(err))
 	}
 	return nil
+}
+
+// free takes a connection that is free, and opens another one only if none is.
+func (s *store) free(ctx context.Context) (*reader, error) {
+	select {
+	case r := <-s.readers:
+		return r, nil
+	default:
+	}
+	select {
+	case r := <-s.readers:
+		return r, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.unopened:
+	}
+	r, err := s.newReader()
+	if err != nil {
+		s.unopened <- struct{}{}
+		return nil, explain(err)
+	}
+	return r, nil
 }
 
 // Head implements journal.Backend.

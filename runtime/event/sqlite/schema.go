@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ncruces/go-sqlite3"
@@ -55,6 +56,16 @@ func migrate(c *sqlite3.Conn, path string, steps []string) (err error) {
 		return fmt.Errorf("schema of %s: %w", path, err)
 	}
 	return nil
+}
+
+// inspect refuses a foreign file before anything is changed in it, its journal mode
+// included. In a transaction: another process may be making the schema.
+func inspect(c *sqlite3.Conn, path string) error {
+	if err := c.Exec("begin"); err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	_, err := identify(c, path)
+	return errors.Join(err, c.Exec("rollback"))
 }
 
 // identify is the schema version of a file, 0 if the file is new.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -22,6 +23,7 @@ const (
 	readers = 4 // connections that read at once; further readers wait
 	// How long an append waits for another process that writes to the same file.
 	busyTimeout = 30 * time.Second
+	busyPause   = 5 * time.Millisecond
 	// The write-ahead file is folded into the database at so many pages of 4 KiB,
 	// and cut back to so many bytes when a burst has made it longer.
 	foldPages = 4000
@@ -60,7 +62,7 @@ func open(ctx context.Context, cfg Config, on ground) (*journal.Journal, error) 
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("open event log: %w", explain(err))
 	}
-	s := &store{path: path, ground: on, readers: make(chan *reader, readers)}
+	s := &store{path: path, ground: on, readers: make(chan *reader, readers), unopened: make(chan struct{}, readers)}
 	if err := s.connect(); err != nil {
 		return nil, errors.Join(explain(err), s.Close())
 	}
@@ -100,12 +102,14 @@ type store struct {
 	path string
 	ground
 
-	writer  *writer       // the committer's
-	readers chan *reader  // those that are free
-	watcher *sqlite3.Conn // the watcher's
+	writer   *writer       // the committer's
+	readers  chan *reader  // those that are free
+	unopened chan struct{} // how many more there may be
+	watcher  *sqlite3.Conn // the watcher's
 }
 
-// connect opens all connections. The first one looks what the file is before
+// connect opens the connections, those that read not before they are used. The
+// first one looks what the file is before
 // anything is changed in it.
 func (s *store) connect() error {
 	c, err := s.dial()
@@ -116,24 +120,16 @@ func (s *store) connect() error {
 		return errors.Join(err, hangUp(c))
 	}
 	for range readers {
-		c, err := s.dial()
-		if err != nil {
-			return err
-		}
-		r, err := newReader(c)
-		if err != nil {
-			return fmt.Errorf("open %s: %w", s.path, errors.Join(err, hangUp(c)))
-		}
-		s.readers <- r
+		s.unopened <- struct{}{}
 	}
 	s.watcher, err = s.dial()
 	return err
 }
 
 func (s *store) dial() (*sqlite3.Conn, error) {
-	// The other files get this one's mode.
+	// The other files get this one's mode. SQLite knows no '+' for a space.
 	q := url.Values{"modeof": {s.path}, "vfs": {s.vfs}}
-	name := url.URL{Scheme: "file", Path: s.path, RawQuery: q.Encode()}
+	name := url.URL{Scheme: "file", Path: s.path, RawQuery: strings.ReplaceAll(q.Encode(), "+", "%20")}
 	c, err := sqlite3.OpenFlags(name.String(), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.path, err)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -17,8 +18,7 @@ type writer struct {
 }
 
 func newWriter(c *sqlite3.Conn, path string, on ground) (*writer, error) {
-	// A foreign file must stay as it is, its journal mode too.
-	if _, err := identify(c, path); err != nil {
+	if err := inspect(c, path); err != nil {
 		return nil, err
 	}
 	if err := setUp(c, path, on.foldPages); err != nil {
@@ -53,15 +53,13 @@ func prepare(c *sqlite3.Conn, all map[string]**sqlite3.Stmt) error {
 
 // setUp makes commits durable.
 func setUp(c *sqlite3.Conn, path string, foldPages int) error {
-	s, _, err := c.Prepare("pragma journal_mode = wal")
+	mode, err := writeAhead(c)
+	// Here SQLite does not wait for others by itself: two may be opening a new file.
+	for deadline := time.Now().Add(busyTimeout); errors.Is(err, sqlite3.BUSY) && time.Now().Before(deadline); {
+		time.Sleep(busyPause)
+		mode, err = writeAhead(c)
+	}
 	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
-	}
-	mode := ""
-	if s.Step() {
-		mode = s.ColumnText(0)
-	}
-	if err := s.Close(); err != nil {
 		return fmt.Errorf("open %s: write-ahead mode: %w", path, err)
 	}
 	if mode != "wal" {
@@ -74,6 +72,19 @@ func setUp(c *sqlite3.Conn, path string, foldPages int) error {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
 	return nil
+}
+
+// writeAhead asks for write-ahead mode and returns the mode that there is.
+func writeAhead(c *sqlite3.Conn) (string, error) {
+	s, _, err := c.Prepare("pragma journal_mode = wal")
+	if err != nil {
+		return "", err
+	}
+	mode := ""
+	if s.Step() {
+		mode = s.ColumnText(0)
+	}
+	return mode, s.Close()
 }
 
 // Commit implements journal.Backend.
