@@ -50,6 +50,8 @@ test-long: test engine-source ## longer oracles and every fuzz target for FUZZTI
 	go test -tags oracle ./inference/chat/jinja
 	go test -timeout 30m ./cmd/dure -run TestKilledAtAnyMoment -args -crashes 100
 	go test -timeout 30m ./inference/prefix -run TestManyOperations -args -operations 100000
+	go test -timeout 30m ./runtime/event/sqlite -run 'Kill|TestPowerCut' -args -crashes 200 -cuts 2000
+	go test -timeout 30m ./runtime/event/postgres -run /Killed -args -crashes 200
 	@bin/dure engine install vulkan
 	go test ./cmd/dure -run TestCardOnVulkan -args -card-vulkan
 	@$(MAKE) fuzz
