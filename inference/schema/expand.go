@@ -6,7 +6,7 @@ import "dure/inference/schema/pattern"
 func (c *compiler) expand(at *value) []*flat {
 	if flats, ok := c.expanded[at]; ok {
 		if flats == nil {
-			c.fail(at, "", "it refers to itself with nothing in between")
+			c.fail(at, "$ref", "it leads back here with nothing in between, so that it says nothing")
 		}
 		return flats
 	}

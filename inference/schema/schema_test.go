@@ -139,18 +139,18 @@ func TestSpace(t *testing.T) {
 	const raw = `{"properties": {"a": {"type": "array", "items": {"type": "integer"}}, "b": {}}, "required": ["a"]}`
 	m, compact := matcher(t, raw, Options{}), matcher(t, raw, Options{Compact: true})
 	for doc, want := range map[string]struct{ loose, compact bool }{
-		`{"a":[1,2],"b":{"c":null}}`:                           {true, true},
-		`{"a": [1, 2], "b": {"c": null}}`:                      {true, false},
+		`{"a":[1,2],"b":{"c":null}}`:                          {true, true},
+		`{"a": [1, 2], "b": {"c": null}}`:                     {true, false},
 		"{\n  \"a\": [\n    1,\n    2\n  ],\n\t\"b\": [ ]\n}": {true, false},
-		`{ "a": [] }`:                                          {true, false},
-		`{"a" : []}`:                                           {false, false},
-		`{"a":  []}`:                                           {false, false},
-		`{"a": [1 , 2]}`:                                       {false, false},
-		"{\n\n\"a\": []}":                                      {false, false},
-		` {"a": []}`:                                           {false, false},
-		`{"a": []} `:                                           {false, false},
-		"{\n" + spaces(maxIndent) + "\"a\": []}":               {true, false},
-		"{\n" + spaces(maxIndent+1) + "\"a\": []}":             {false, false},
+		`{ "a": [] }`:                            {true, false},
+		`{"a" : []}`:                             {false, false},
+		`{"a":  []}`:                             {false, false},
+		`{"a": [1 , 2]}`:                         {false, false},
+		"{\n\n\"a\": []}":                        {false, false},
+		` {"a": []}`:                             {false, false},
+		`{"a": []} `:                             {false, false},
+		"{\n" + spaces(maxIndent) + "\"a\": []}": {true, false},
+		"{\n" + spaces(maxIndent+1) + "\"a\": []}": {false, false},
 	} {
 		if got := allows(m, doc); got != want.loose {
 			t.Errorf("%q: %v", doc, got)
