@@ -33,6 +33,7 @@ engine-source: build ## build engine and peer tools from source (BACKEND=cpu|hip
 clients: ## fetch the stock OpenAI clients that the tests use
 	@mkdir -p $(CLIENTS)
 	@test -e $(CLIENTS)/python-3.57.0 || (python3 -m pip install -q --target $(CLIENTS)/python openai==3.57.0 && touch $(CLIENTS)/python-3.57.0)
+	@test -e $(CLIENTS)/agents-0.24.0 || (python3 -m pip install -q --target $(CLIENTS)/agents openai==3.57.0 openai-agents==0.24.0 && touch $(CLIENTS)/agents-0.24.0)
 	@test -e $(CLIENTS)/npm-6.49.0 || (npm install --silent --no-save --prefix $(CLIENTS)/npm openai@6.49.0 && touch $(CLIENTS)/npm-6.49.0)
 
 test: build check clients ## everything that must hold: unit, race, end to end with real models

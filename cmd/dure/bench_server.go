@@ -41,7 +41,7 @@ type benchServer struct {
 func (r *benchRig) startServer(ctx context.Context, sequences int) (*benchServer, error) {
 	s, err := startDure(ctx, serverShape{model: r.entry.Name, context: 2048, sequences: sequences, threads: r.opt.threads}, "")
 	if err == nil {
-		s.model = remote.New(s.url, "", "", httpClient()) // the one it was started with
+		s.model = remote.New(s.url, "", "", http.DefaultClient) // the one it was started with
 	}
 	return s, err
 }

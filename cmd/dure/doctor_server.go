@@ -14,6 +14,9 @@ import (
 // states, and what keeps it from keeping more. That none runs is no fault.
 func (d *diagnosis) checkServer(ctx context.Context) {
 	resp, err := get(ctx, defaultAddr, "/v1/dure/cache")
+	if isThere(err) {
+		d.add(false, unreached(defaultAddr, err).Error(), "`dure ps --addr https://"+defaultAddr+"` asks it")
+	}
 	if err != nil {
 		return
 	}
@@ -25,7 +28,7 @@ func (d *diagnosis) checkServer(ctx context.Context) {
 		} `json:"data"`
 	}
 	if resp.StatusCode != http.StatusOK {
-		d.add(false, fmt.Sprintf("server at %s does not tell what it keeps: %s", defaultAddr, resp.Status), "if it wants a key, set "+envKeys+" to it")
+		d.add(false, fmt.Sprintf("server at %s does not tell what it keeps: %s", defaultAddr, resp.Status), "if it wants a key, set "+envKeys+" to one with the admin right")
 		return
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&page); err != nil {

@@ -42,6 +42,7 @@ var formats = []struct{ file, version string }{
 	{`keys-\d+(\.usage)?\.json`, "in the name, and field format"},
 	{`keys-\d+\.usage\.json\.unused`, "set aside"},
 	{`tls-\d+\.(pem|crt)`, "in the name"},
+	{`responses-\d+/resp_[A-Z2-7]{26}\.json(-\d+\.part)?`, "in the name, and field format"},
 	{`cache/[0-9a-f]{16}/[0-9a-f]{16}\.(kv|tmp)`, "in the header"},
 	{`cache/[0-9a-f]{16}/refused/.*`, "set aside"},
 	{`cache/[0-9a-f]{16}/answers-\d+`, "in the name"},

@@ -13,7 +13,7 @@ import (
 	"dure/inference/catalog"
 )
 
-var update = flag.Bool("update", false, "write geometry.json anew")
+var update = flag.Bool("update", false, "write geometry.json, or README's table of routes, anew")
 
 // What geometry.json says follows from the files, or where a file is too large
 // to have here, from one of its shape and from its size in the catalogue.

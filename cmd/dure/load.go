@@ -70,7 +70,7 @@ type orderOptions struct {
 }
 
 func (o *orderOptions) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.addr, "addr", defaultAddr, "address of the server")
+	cmd.Flags().StringVar(&o.addr, "addr", defaultAddr, "address of the server"+addrHelp)
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON")
 }
 
@@ -102,7 +102,7 @@ func poolOrder(ctx context.Context, method, addr, path string, body map[string]a
 	}
 	resp, err := send(ctx, method, addr, path, data)
 	if err != nil {
-		return nil, fmt.Errorf("no server answers at %s: %w; start one with `dure serve`", addr, err)
+		return nil, unreached(addr, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
@@ -124,7 +124,7 @@ func poolOrder(ctx context.Context, method, addr, path string, body map[string]a
 
 func statusHint(code int, addr string) string {
 	if code == http.StatusUnauthorized {
-		return fmt.Sprintf(" (server at %s; set %s)", addr, envKeys)
+		return fmt.Sprintf(" (server at %s; set %s to a key with the admin right)", addr, envKeys)
 	}
 	return ""
 }

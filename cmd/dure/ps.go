@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -69,7 +67,7 @@ func psCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&memory, "memory", false, "show the memory of each model: planned, held by the engine, and counted by the card's driver")
-	cmd.Flags().StringVar(&addr, "addr", defaultAddr, "address of the server")
+	cmd.Flags().StringVar(&addr, "addr", defaultAddr, "address of the server"+addrHelp)
 	return cmd
 }
 
@@ -233,45 +231,4 @@ func valuesBy(f *dto.MetricFamily, model, by string) map[string]float64 {
 		}
 	}
 	return values
-}
-
-func httpClient() *http.Client { return http.DefaultClient }
-
-// send a request to a local server, with the user's key if there is one. A body is
-// JSON.
-func send(ctx context.Context, method, addr, path string, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if keys := apiKeys(); len(keys) > 0 {
-		req.Header.Set("Authorization", "Bearer "+keys[0])
-	}
-	return httpClient().Do(req)
-}
-
-// get asks a local server for something that it knows at once.
-func get(ctx context.Context, addr, path string) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	resp, err := send(ctx, http.MethodGet, addr, path, nil)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	resp.Body = cancelOnClose{resp.Body, cancel}
-	return resp, nil
-}
-
-// cancelOnClose keeps a request's context alive as long as its body is read.
-type cancelOnClose struct {
-	io.ReadCloser
-	cancel context.CancelFunc
-}
-
-func (c cancelOnClose) Close() error {
-	defer c.cancel()
-	return c.ReadCloser.Close()
 }

@@ -41,7 +41,7 @@ leaves.`,
 	opt.register(cmd)
 	cmd.Flags().Lookup("log-level").DefValue = "warn"
 	cmd.Flags().Set("log-level", "warn")
-	cmd.Flags().StringVar(&opt.addr, "addr", defaultAddr, "address of a server to use if one answers there")
+	cmd.Flags().StringVar(&opt.addr, "addr", defaultAddr, "address of a server to use if one answers there"+addrHelp)
 	cmd.Flags().StringVar(&opt.system, "system", "", "system message")
 	cmd.Flags().IntVar(&opt.maxTokens, "max-tokens", 0, "longest answer in tokens; 0 = up to the end of the context")
 	cmd.Flags().BoolVar(&opt.asJSON, "json", false, "write one event a line as JSON (with a prompt)")
@@ -140,6 +140,9 @@ func loadFlag(cmd *cobra.Command) string {
 func serverModel(ctx context.Context, args []string, addr string) (inference.Model, inference.Params, error) {
 	params := inference.DefaultParams()
 	resp, err := get(ctx, addr, "/v1/models")
+	if isThere(err) {
+		return nil, params, unreached(addr, err)
+	}
 	if err != nil {
 		return nil, params, nil // nobody there
 	}
@@ -166,8 +169,12 @@ func serverModel(ctx context.Context, args []string, addr string) (inference.Mod
 					params = entry.Defaults.Params()
 				}
 			}
+			client, err := httpClient()
+			if err != nil {
+				return nil, params, err
+			}
 			key := strings.Join(apiKeys()[:min(1, len(apiKeys()))], "")
-			return remote.New("http://"+addr+"/v1", key, m.ID, httpClient()), params, nil
+			return remote.New(serverURL(addr)+"/v1", key, m.ID, client), params, nil
 		}
 	}
 	return nil, params, nil

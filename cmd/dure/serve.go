@@ -27,6 +27,7 @@ import (
 	"dure/inference/library"
 	"dure/inference/ollama"
 	"dure/inference/openai"
+	"dure/inference/openai/memory"
 	"dure/inference/team"
 )
 
@@ -49,6 +50,7 @@ type serveOptions struct {
 	hostOptions
 	addr           string
 	hosts, origins []string
+	door           doorOptions
 }
 
 func serveCommand() *cobra.Command {
@@ -60,14 +62,17 @@ func serveCommand() *cobra.Command {
 catalogue or the path of a GGUF file, is loaded at once and answers requests that
 name no model; others are loaded when they are first asked for.
 
-On an address other than loopback, clients must present a key: set DURE_API_KEYS
-to one or more, separated by commas.`,
-		Example: "  dure serve\n  dure serve --addr 127.0.0.1:9000 --context 4096\n  dure serve ./my-model.gguf\n  dure serve ./my-model.gguf --kv q8_0 --layers 40 --reserve 2GiB",
+On an address other than loopback, clients must present a key: make them with
+` + "`dure key add`" + `, or set DURE_API_KEYS to one or more, separated by commas, that may do
+everything. --tls serves https with a certificate that dure makes, so that keys and
+texts cannot be read on the way; clients trust it by a file that is named at the start.`,
+		Example: "  dure serve\n  dure serve --addr 127.0.0.1:9000 --context 4096\n  dure serve ./my-model.gguf\n  dure serve ./my-model.gguf --kv q8_0 --layers 40 --reserve 2GiB\n  dure serve --addr 0.0.0.0:8484 --tls --host my-box.lan",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return serve(cmd, args, opt) },
 	}
 	opt.register(cmd)
 	opt.pool.register(cmd)
+	opt.door.register(cmd)
 	cmd.Flags().StringVar(&opt.addr, "addr", defaultAddr, "address and port to listen on")
 	cmd.Flags().StringSliceVar(&opt.hosts, "host", nil, "further names that a Host header may carry")
 	cmd.Flags().StringSliceVar(&opt.origins, "origin", nil, "further origins whose pages may call (https://example.org)")
@@ -112,7 +117,7 @@ func (o *hostOptions) validate() error {
 func serve(cmd *cobra.Command, args []string, opt serveOptions) error {
 	ctx, stop := interruptible(cmd)
 	defer stop()
-	if err := opt.validate(); err != nil {
+	if err := errors.Join(opt.validate(), opt.door.validate()); err != nil {
 		return err
 	}
 	home, err := homeDir()
@@ -123,30 +128,40 @@ func serve(cmd *cobra.Command, args []string, opt serveOptions) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(opt.addr)
+	log := newLogger(os.Stderr, opt.logLevel)
+	ring, err := opt.door.open(log)
+	if err != nil {
+		return err
+	}
+	defer closeRing(ring, log)
+	listener, err := listen(opt.addr, ring.Required())
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
+	pair, err := opt.door.certificate(home, opt.addr, opt.hosts, log)
+	if err != nil {
+		return err
+	}
 	h, err := newHost(ctx, opt.hostOptions, os.Stderr, entry)
 	if err != nil {
 		return err
 	}
 	defer h.close()
 	h.limitProcs()
-	return h.serveOn(ctx, listener, entry, opt, cmd.OutOrStdout())
+	return h.serveOn(ctx, entrance{listener, ring, pair}, entry, opt, cmd.OutOrStdout())
 }
 
 // listen opens the address. It must be loopback, or keys must protect it.
-func listen(addr string) (net.Listener, error) {
+func listen(addr string, keyed bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("--addr %s: %w; write HOST:PORT, for example %s", addr, err, defaultAddr)
 	}
 	ip := net.ParseIP(host)
 	loopback := host == "localhost" || ip != nil && ip.IsLoopback()
-	if !loopback && len(apiKeys()) == 0 {
-		return nil, fmt.Errorf("--addr %s can be reached from other machines: set %s to a key that clients must present, or listen on 127.0.0.1", addr, envKeys)
+	if !loopback && !keyed {
+		return nil, fmt.Errorf("--addr %s can be reached from other machines: make a key that clients must present with `dure key add NAME` (or set %s to one), or listen on 127.0.0.1", addr, envKeys)
 	}
 	l, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -155,27 +170,33 @@ func listen(addr string) (net.Listener, error) {
 	return l, err
 }
 
-// serveOn answers on listener until ctx ends, then in order: no new requests,
+// serveOn answers at the entrance until ctx ends, then in order: no new requests,
 // running ones get shutdownGrace, then the models are unloaded.
-func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog.Entry, opt serveOptions, out io.Writer) error {
+func (h *host) serveOn(ctx context.Context, in entrance, entry catalog.Entry, opt serveOptions, out io.Writer) error {
 	closing := make(chan struct{})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		modelCollector{h}, poolCollector{h}, deviceCollector{h})
 	defer h.watchDevices(ctx)()
 	agents := team.New()
+	kept, err := memory.Open(h.home, memory.Options{})
+	if err != nil {
+		return err
+	}
+	responses := openai.NewResponses(kept, h.log)
+	defer responses.Close()
 	busy := &inFlight{Handler: front.New(front.Options{
-		Surfaces: []front.Surface{openai.Surface(), anthropic.Surface(), ollama.Surface(ollama.Options{Catalogue: newShelf(h), Version: buildVersion()})},
+		Surfaces: []front.Surface{openai.Surface(responses), anthropic.Surface(), ollama.Surface(ollama.Options{Catalogue: newShelf(h), Version: buildVersion()})},
 		Models:   counted{listed{h, entry.Name}, agents}, Team: teamed{agents}, Cache: h.caches, Pool: pooled{h.pool},
 		Log: h.log, Registry: registry,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		Version: "dure-" + buildVersion() + "+llama.cpp-" + library.LlamaVersion,
-		Hosts:   opt.hosts, Origins: opt.origins, APIKeys: apiKeys(), Closing: closing,
+		Hosts:   opt.hosts, Origins: opt.origins, Keys: keyed{in.ring}, Closing: closing,
 	})}
 	srv := front.NewServer(busy, h.log)
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(listener) }()
-	if err := h.preload(ctx, entry, listener.Addr(), out); err != nil {
+	go func() { served <- in.serve(srv) }()
+	if err := h.preload(ctx, entry, in, out); err != nil {
 		srv.Close()
 		return err
 	}
@@ -187,6 +208,7 @@ func (h *host) serveOn(ctx context.Context, listener net.Listener, entry catalog
 	close(closing) // from now on /health says so and new requests are refused
 	fmt.Fprintln(out, "\nstopping: running answers get a few seconds; Ctrl-C again ends at once")
 	busy.wait(shutdownGrace)
+	responses.Close()
 	h.close() // ends what still runs, with an error that says so
 	grace, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -227,7 +249,7 @@ func (h *host) limitProcs() {
 }
 
 // preload loads the default model and tells the user where everything is.
-func (h *host) preload(ctx context.Context, entry catalog.Entry, addr net.Addr, out io.Writer) error {
+func (h *host) preload(ctx context.Context, entry catalog.Entry, in entrance, out io.Writer) error {
 	fmt.Fprintf(out, "engine   %s, llama.cpp %s (%s)\n", h.engine.Variant, h.engine.Version, h.engine.Reason)
 	for _, s := range h.engine.Skipped {
 		fmt.Fprintf(out, "         passed over: %s\n", s)
@@ -243,13 +265,7 @@ func (h *host) preload(ctx context.Context, entry catalog.Entry, addr net.Addr, 
 	for _, note := range h.derived(entry.Name) {
 		fmt.Fprintf(out, "         %s\n", note)
 	}
-	url := "http://" + addr.String() + "/v1"
-	fmt.Fprintf(out, `ready    %s
-
-  curl %s/chat/completions -H 'Content-Type: application/json' \
-    -d '{"messages":[{"role":"user","content":"Hello!"}],"stream":true}'
-
-`, url, url)
+	in.tell(out)
 	return nil
 }
 

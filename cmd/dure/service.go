@@ -141,6 +141,11 @@ func serveArguments(args []string) ([]string, error) {
 	if serve.Flags().Changed("help") {
 		return nil, errors.New("arguments of dure serve: a service that only prints help ends at once; see `dure serve --help`")
 	}
+	for _, name := range []string{"keys", "tls-cert", "tls-key"} {
+		if path := serve.Flags().Lookup(name).Value.String(); path != "" && !filepath.IsAbs(path) {
+			return nil, fmt.Errorf("arguments of dure serve: --%s %s: a service starts in a folder of its own; write an absolute path", name, path)
+		}
+	}
 	rest := serve.Flags().Args()
 	if err := serve.ValidateArgs(rest); err != nil {
 		return nil, fmt.Errorf("arguments of dure serve: %w", err)

@@ -38,10 +38,20 @@ type usage struct {
 	Created int `json:"cache_creation_input_tokens"`
 	Cached  int `json:"cache_read_input_tokens"`
 	Output  int `json:"output_tokens"`
+	// Details are there where the model thought.
+	Details *usageDetails `json:"output_tokens_details,omitempty"`
+}
+
+type usageDetails struct {
+	Thinking int `json:"thinking_tokens"`
 }
 
 func wireUsage(u inference.Usage) usage {
-	return usage{Input: u.PromptTokens - u.CachedTokens, Cached: u.CachedTokens, Output: u.CompletionTokens}
+	w := usage{Input: u.PromptTokens - u.CachedTokens, Cached: u.CachedTokens, Output: u.CompletionTokens}
+	if u.ReasoningTokens > 0 {
+		w.Details = &usageDetails{u.ReasoningTokens}
+	}
+	return w
 }
 
 func (m *message) begin(u inference.Usage) wire {

@@ -111,6 +111,7 @@ func TestRefusals(t *testing.T) {
 		rest + `,"thinking":{"type":"enabled"}`:                                                                      "budget_tokens: is required",
 		rest + `,"temperature":1.5`:                                                                                  "temperature",
 		rest + `,"mcp_servers":[{}]`:                                                                                 "mcp_servers",
+		rest + `,"thread":{"type":"create"}`:                                                                         "thread: ",
 		rest + `,"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]}`:                               "context_management.edits",
 		rest + `,"output_config":{"format":{"type":"yaml"}}`:                                                         "output_config.format.type",
 	} {
@@ -246,10 +247,32 @@ func TestCountsAndModels(t *testing.T) {
 	if status, answer := w.post("/v1/messages/count_tokens", `{"model":"small","messages":[{"role":"user","content":"q"}]}`); status != 200 || !strings.Contains(answer, `{"input_tokens":`) {
 		t.Errorf("%d %s", status, answer)
 	}
-	for _, path := range []string{"/v1/models", "/v1/models/small"} {
-		if r := w.Do("GET", path, "", "anthropic-version", "2023-06-01"); r.Status != 200 || !strings.Contains(r.Body, `"display_name":"small"`) {
+	for path, want := range map[string]string{
+		"/v1/models":                    `"has_more":false,"first_id":"small","last_id":"org/large"`,
+		"/v1/models?limit=1":            `"has_more":true,"first_id":"small","last_id":"small"`,
+		"/v1/models?after_id=small":     `"has_more":false,"first_id":"org/large","last_id":"org/large"`,
+		"/v1/models?before_id=small":    `{"data":[],"has_more":false,"first_id":null,"last_id":null}`,
+		"/v1/models?after_id=org/large": `{"data":[],"has_more":false,"first_id":null,"last_id":null}`,
+		"/v1/models/small":              `{"type":"model","id":"small","display_name":"small","created_at":"2023-11-14T22:13:20Z","max_input_tokens":2048}`,
+		"/v1/models/org/large":          `"created_at":"1970-01-01T00:00:00Z","max_input_tokens":null}`,
+	} {
+		if r := w.Do("GET", path, "", "anthropic-version", "2023-06-01"); r.Status != 200 || !strings.Contains(r.Body, want) {
 			t.Errorf("%s: %d %s", path, r.Status, r.Body)
 		}
+	}
+	for _, query := range []string{"limit=0", "limit=x", "limit=1001", "after_id=none", "before_id=none", "after_id=small&before_id=small"} {
+		if r := w.Do("GET", "/v1/models?"+query, "", "anthropic-version", "2023-06-01"); r.Status != 400 || !strings.Contains(r.Body, `"type":"invalid_request_error"`) {
+			t.Errorf("%s: %d %s", query, r.Status, r.Body)
+		}
+	}
+}
+
+// Clients go on with whole conversations where a thread is refused in these words.
+func TestThreadsAreRefused(t *testing.T) {
+	w := newWorld(t, fronttest.Script(nil))
+	const want = `"param":"thread","code":"unsupported_parameter","details":{"error_code":"thread_unsupported_request","unsupported":["thread"]}`
+	if status, answer := w.post("/v1/messages", "{"+rest+`,"thread":{"type":"create"}}`); status != 400 || !strings.Contains(answer, want) {
+		t.Errorf("%d %s", status, answer)
 	}
 }
 

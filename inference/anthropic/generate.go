@@ -3,7 +3,6 @@ package anthropic
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"dure/inference"
 	"dure/inference/front"
@@ -68,42 +67,4 @@ func countTokens(x *front.Exchange, r *http.Request) error {
 		}
 		return len(tokens), x.JSON(http.StatusOK, map[string]int{"input_tokens": len(tokens)})
 	})
-}
-
-type modelObject struct {
-	Type    string `json:"type"` // "model"
-	ID      string `json:"id"`
-	Name    string `json:"display_name"`
-	Created string `json:"created_at"`
-}
-
-type modelList struct {
-	Data    []modelObject `json:"data"`
-	HasMore bool          `json:"has_more"`
-	First   *string       `json:"first_id"`
-	Last    *string       `json:"last_id"`
-}
-
-// listModels answers GET /v1/models: all of them, since there are few.
-func listModels(x *front.Exchange, _ *http.Request) error {
-	list := modelList{Data: []modelObject{}}
-	for _, l := range x.Listings() {
-		list.Data = append(list.Data, wireModel(l))
-	}
-	if n := len(list.Data); n > 0 {
-		list.First, list.Last = &list.Data[0].ID, &list.Data[n-1].ID
-	}
-	return x.JSON(http.StatusOK, list)
-}
-
-func showModel(x *front.Exchange, r *http.Request) error {
-	l, err := x.Lookup(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return x.JSON(http.StatusOK, wireModel(l))
-}
-
-func wireModel(l front.Listing) modelObject {
-	return modelObject{Type: "model", ID: l.Name, Name: l.Name, Created: l.Created.UTC().Format(time.RFC3339)}
 }

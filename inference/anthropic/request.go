@@ -74,7 +74,10 @@ var known = strict.Joined(front.CallerFields(func(r *request) *inference.Caller 
 	"inference_geo":      strict.Only[request]("null", strict.Never),
 	"mcp_servers":        strict.Only[request]("[]", (*strict.Decoder).IsEmpty),
 	"context_management": setContextManagement,
-	"speed":              strict.Only[request](`"standard"`, strict.IsText("standard")),
+	// The server would keep the conversation and be sent the rest of it only. Clients
+	// send the whole where it is refused, see failureDetails.
+	"thread": strict.Only[request]("null", strict.Never),
+	"speed":  strict.Only[request](`"standard"`, strict.IsText("standard")),
 })
 
 // checkCount looks at what no field alone tells, of both routes.

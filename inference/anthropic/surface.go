@@ -42,10 +42,26 @@ type errorObject struct {
 	// wrong in this server's words.
 	Param string         `json:"param,omitempty"`
 	Code  inference.Code `json:"code,omitempty"`
+	// Details are Anthropic's, of failures that clients do something about.
+	Details *errorDetails `json:"details,omitempty"`
+}
+
+type errorDetails struct {
+	Code        string   `json:"error_code"`
+	Unsupported []string `json:"unsupported"`
+}
+
+// failureDetails makes clients that wanted a thread go on without: they then send the
+// whole conversation each time.
+func failureDetails(f *front.Failure) *errorDetails {
+	if f.Code == inference.CodeUnsupported && f.Param == "thread" {
+		return &errorDetails{"thread_unsupported_request", []string{"thread"}}
+	}
+	return nil
 }
 
 func wireFailure(id string, f *front.Failure) errorBody {
-	return errorBody{Type: "error", Error: errorObject{Type: kindOf(f), Message: f.Message, Param: f.Param, Code: f.Code}, RequestID: id}
+	return errorBody{Type: "error", Error: errorObject{Type: kindOf(f), Message: f.Message, Param: f.Param, Code: f.Code, Details: failureDetails(f)}, RequestID: id}
 }
 
 // kindOf is the type of a failure, by its status as that API's reference has it.

@@ -36,7 +36,8 @@ const (
 // older dure could misread them.
 const (
 	pairFile = "tls-1.pem" // certificate and key, the owner's only
-	certFile = "tls-1.crt" // the certificate alone, for clients
+	// File is the certificate alone, for clients to trust.
+	File = "tls-1.crt"
 )
 
 const lockName = "tls"
@@ -54,7 +55,7 @@ func selfMade(dir string, hosts []string, log *slog.Logger, machine func() names
 	if err != nil {
 		return nil, err
 	}
-	p := &Pair{File: filepath.Join(dir, certFile), log: log, now: now}
+	p := &Pair{File: filepath.Join(dir, File), log: log, now: now}
 	p.load = func() (*tls.Certificate, string, error) { return makeOrReuse(dir, want, log, now()) }
 	p.fresh = func(shown *x509.Certificate) bool { return !renew(shown, now()) }
 	return newPair(p)
@@ -167,7 +168,7 @@ func publish(f *fetch.Fetcher, dir string, c *tls.Certificate, changed bool) err
 	} else if err := os.Chmod(filepath.Join(dir, pairFile), 0o600); err != nil {
 		return err
 	}
-	copied := filepath.Join(dir, certFile)
+	copied := filepath.Join(dir, File)
 	if there, err := os.ReadFile(copied); err == nil && string(there) == string(public) {
 		return nil
 	}

@@ -51,12 +51,12 @@ func TestSelfMade(t *testing.T) {
 		leaf.NotAfter.Sub(c.now()).Round(time.Hour) != lifetime || p.Note != "made now" {
 		t.Errorf("%+v, %s", leaf, p.Note)
 	}
-	for name, mode := range map[string]fs.FileMode{pairFile: 0o600, certFile: 0o644} {
+	for name, mode := range map[string]fs.FileMode{pairFile: 0o600, File: 0o644} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != mode {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
 	}
-	if text := read(t, p.File); strings.Contains(text, "PRIVATE") || p.File != filepath.Join(dir, certFile) {
+	if text := read(t, p.File); strings.Contains(text, "PRIVATE") || p.File != filepath.Join(dir, File) {
 		t.Errorf("%s: %s", p.File, text)
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "tmp")); err != nil || len(left) != 0 {
@@ -108,8 +108,8 @@ func TestSelfMadeAgain(t *testing.T) {
 		{"the same", nil, []string{"a.example"}, aMachine, ""},
 		{"fewer names, another address of IPv6", nil, nil, fewer, ""},
 		{"open to others", func() { os.Chmod(filepath.Join(dir, pairFile), 0o644) }, nil, aMachine, ""},
-		{"without the copy", func() { os.Remove(filepath.Join(dir, certFile)) }, nil, aMachine, ""},
-		{"a copy of another one", func() { put(t, filepath.Join(dir, certFile), "x") }, nil, aMachine, ""},
+		{"without the copy", func() { os.Remove(filepath.Join(dir, File)) }, nil, aMachine, ""},
+		{"a copy of another one", func() { put(t, filepath.Join(dir, File), "x") }, nil, aMachine, ""},
 		{"a new host", nil, []string{"b.example"}, aMachine, "not for b.example"},
 		{"a new address", nil, nil, func() names { return names{addrs: []netip.Addr{netip.MustParseAddr("192.168.7.10")}} }, "not for 192.168.7.10"},
 		{"31 days before the end", func() { c.add(lifetime - renewBefore - 24*time.Hour) }, nil, fewer, "not for box"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"dure/inference"
@@ -73,10 +74,22 @@ func newList[T any](data []T) dureList[T] {
 	return dureList[T]{Object: "list", Data: data}
 }
 
-// listAgents answers GET /v1/dure/agents.
+// listAgents answers GET /v1/dure/agents: of the request's own key by the names that
+// it gave them, of others with the name of their key before that.
 func (h *Handler) listAgents(x *Exchange, _ *http.Request) error {
-	return x.JSON(http.StatusOK, newList(h.team.Agents()))
+	var rows []Agent
+	for _, a := range h.team.Agents() {
+		own := strings.HasPrefix(a.ID, x.ownPrefix())
+		if own || x.holder.Admin() {
+			a.ID, a.Parent = x.ownName(a.ID), x.ownName(a.Parent)
+			rows = append(rows, a)
+		}
+	}
+	return x.JSON(http.StatusOK, newList(rows))
 }
+
+// ownName is a name as the request's own key gave it.
+func (x *Exchange) ownName(name string) string { return strings.TrimPrefix(name, x.ownPrefix()) }
 
 type stopBody struct {
 	ID        string    `json:"id"`
@@ -87,14 +100,18 @@ type stopBody struct {
 // stopAgent answers DELETE /v1/dure/agents/{id}.
 func (h *Handler) stopAgent(x *Exchange, r *http.Request) error {
 	id := r.PathValue("id")
-	rows, ok := h.team.Stop(id)
+	rows, ok := h.team.Stop(x.ownPrefix() + id)
+	if !ok && x.holder.Admin() {
+		rows, ok = h.team.Stop(id)
+	}
 	if !ok {
 		return Refuse(http.StatusNotFound, CodeAgentUnknown,
 			"no agent %q has had a request here of late; GET /v1/dure/agents lists those that have", strict.Clip(id))
 	}
 	body := stopBody{ID: id, Agents: rows}
-	for _, row := range rows {
+	for i, row := range rows {
 		body.Cancelled += row.Cancelled
+		rows[i].ID = x.ownName(row.ID)
 	}
 	return x.JSON(http.StatusOK, body)
 }

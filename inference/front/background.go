@@ -10,7 +10,7 @@ import (
 // Apart returns an exchange for a generation that goes on when the request and its
 // client are gone. Nothing can be written to it; see [Exchange.Run].
 func (x *Exchange) Apart() *Exchange {
-	own := &Exchange{h: x.h, id: x.id, start: x.start, row: x.row, warnings: slices.Clone(x.warnings), alone: true}
+	own := &Exchange{h: x.h, id: x.id, start: x.start, row: x.row, warnings: slices.Clone(x.warnings), holder: x.holder, alone: true}
 	own.progress.model = x.progress.model
 	return own
 }

@@ -29,6 +29,9 @@ func apart(ctx context.Context, outcomes chan<- outcome) front.Surface {
 		}
 		own := x.Apart()
 		g := generation(own, req, listing)
+		if err := own.Admit(&g); err != nil {
+			return err
+		}
 		go func() {
 			err := own.Run(ctx, g)
 			outcomes <- outcome{*g.Answer.(*sayWhole), err}
@@ -89,4 +92,35 @@ func TestApart(t *testing.T) {
 	if o, r := w.models.Opened.Load(), w.models.Released.Load(); o != 4 || r != 4 {
 		t.Errorf("opened %d, released %d", o, r)
 	}
+}
+
+// A key is asked while its client can be refused, and once.
+func TestApartIsAdmitted(t *testing.T) {
+	outcomes := make(chan outcome, 1)
+	user := &fronttest.Key{Called: "ci", Priority: inference.PriorityWorker}
+	var caller inference.Caller
+	w := fronttest.New(t, []front.Surface{apart(t.Context(), outcomes)}, func(ctx context.Context, req *inference.Request) iter.Seq2[inference.Event, error] {
+		caller = req.Caller
+		return script(nil, started(), says("a"), done())(ctx, req)
+	}, func(o *front.Options) { o.Keys = fronttest.Keys{"u": user} })
+	later := func() reply {
+		return reply{w.Do("POST", "/later", `{"session":"s",`+hello[1:], "X-Api-Key", "u")}
+	}
+	if got := later(); got.Status != 202 {
+		t.Fatal(got.Body)
+	}
+	if got := <-outcomes; got.err != nil {
+		t.Error(got.err)
+	}
+	if caller.Session != "ci/s" || caller.Priority != inference.PriorityWorker {
+		t.Errorf("%+v", caller)
+	}
+	if asks, took := user.Asks(), user.Settled(); len(asks) != 1 || len(took) != 1 || took[0].CompletionTokens != 3 {
+		t.Errorf("asked %v, took %v", asks, took)
+	}
+	if line := w.Lines()[1]; line["key"] != "ci" {
+		t.Errorf("log line %v", line)
+	}
+	user.Refuse = front.Refuse(429, "limit_reached", "later")
+	later().wantError(t, 429, "limit_reached", "", "later")
 }

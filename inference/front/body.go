@@ -43,7 +43,7 @@ func (x *Exchange) hangUp() {
 // ReadBody reads the JSON body of a request within the route's limits of size
 // and time.
 func (x *Exchange) ReadBody(r *http.Request) ([]byte, error) {
-	if err := checkHeaders(r); err != nil {
+	if err := checkHeaders(r, x.row.Route.AnyType); err != nil {
 		return nil, err
 	}
 	limit := x.row.MaxBody
@@ -68,19 +68,19 @@ func (x *Exchange) ReadBody(r *http.Request) ([]byte, error) {
 	case err != nil:
 		return nil, inference.Errorf(inference.CodeInvalidRequest, "the body cannot be read: %s", err)
 	}
-	x.unread = false
+	x.unread, x.size = false, int64(len(body))
 	// From here on net/http reads in the background, to notice that the client
 	// closes. That read must not time out.
 	return body, deadlineError("read", x.control.SetReadDeadline(time.Time{}))
 }
 
-func checkHeaders(r *http.Request) error {
+func checkHeaders(r *http.Request, anyType bool) error {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
 		return Refuse(http.StatusUnsupportedMediaType, CodeMediaType,
 			"the body is encoded as %q: send it as plain JSON", strict.Clip(enc))
 	}
 	given := r.Header.Get("Content-Type")
-	if given == "" {
+	if given == "" || anyType {
 		return nil
 	}
 	if kind, _, err := mime.ParseMediaType(given); err != nil || kind != "application/json" {

@@ -37,7 +37,7 @@ func (x *Exchange) resize(n int64) error {
 		x.h.metrics.crowded.Inc()
 		f := Refuse(http.StatusServiceUnavailable, inference.CodeQueueFull,
 			"the bodies of other requests take all of the %d bytes that there are for them; try again later", x.h.bodies.most)
-		f.Header("Retry-After", retryAfter(time.Second))
+		f.Header("Retry-After", RetryAfter(time.Second))
 		return f
 	}
 	x.held = n

@@ -15,6 +15,7 @@ type Choice struct {
 	Finish inference.FinishReason // empty until the choice is whole
 	Stop   string                 // the stop string that ended it, if one did
 
+	pieces  int // of its text that came
 	started bool
 	last    time.Time // of the latest text; zero before the first
 }

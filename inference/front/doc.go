@@ -33,7 +33,13 @@
 //     connection is cut, so that it does not take what it has for an answer.
 //   - A model's events come to an [Answer] in order: a choice starts, has pieces
 //     with something in them, and ends; anything else is an error.
-//   - Neither bodies nor keys reach the log.
+//   - Neither bodies nor keys reach the log; the name of a key does.
+//   - A request that works a model is admitted by the holder of its key (Holder.Admit)
+//     before the model is opened, and settled once with what it took, however it ends:
+//     what a cancelled or failed answer took is known to the piece.
+//   - Sessions and agents of a named key have the key's name and a slash before their
+//     own, for the model and for Team: keys do not meet. Routes that concern the whole
+//     server are marked Admin.
 //
 // # Choices
 //

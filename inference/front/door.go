@@ -1,8 +1,6 @@
 package front
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"net"
 	"net/http"
 	"net/netip"
@@ -128,44 +126,4 @@ func (h *Handler) preflight(x *Exchange, r *http.Request) error {
 	x.Header().Set("Access-Control-Max-Age", "600")
 	x.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// givenKey is the key that a request shows, in one of the two ways that clients
-// know; empty where there is none.
-func givenKey(r *http.Request) string {
-	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if scheme == "" {
-		return strings.TrimSpace(r.Header.Get("X-Api-Key"))
-	}
-	if !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	return strings.TrimSpace(key)
-}
-
-// checkKey compares hashes, all of them, so that the time tells neither a
-// key's length nor how much of it was right.
-func (h *Handler) checkKey(r *http.Request) error {
-	if len(h.keys) == 0 {
-		return nil
-	}
-	key := givenKey(r)
-	if key == "" {
-		return unauthorized("this server needs an API key: send it as \"Authorization: Bearer KEY\" or as \"X-Api-Key: KEY\"")
-	}
-	given := sha256.Sum256([]byte(key))
-	match := 0
-	for i := range h.keys {
-		match |= subtle.ConstantTimeCompare(given[:], h.keys[i][:])
-	}
-	if match == 0 {
-		return unauthorized("the API key is not one of this server's")
-	}
-	return nil
-}
-
-func unauthorized(message string) error {
-	f := Refuse(http.StatusUnauthorized, CodeKey, "%s", message)
-	f.Header("WWW-Authenticate", "Bearer")
-	return f
 }

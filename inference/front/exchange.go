@@ -29,6 +29,9 @@ type Exchange struct {
 	failure *Failure // what was sent or would have been
 	// progress is that of a generation, on the routes that generate.
 	progress progress
+	holder   Holder // who asks
+	visit    Visit  // of a generation, once it was admitted
+	size     int64  // of the body, once it was read
 	warnings []string
 	alone    bool  // made by Apart
 	gone     bool  // the client left or was dropped
@@ -44,6 +47,7 @@ func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *Exchange {
 		control:        http.NewResponseController(w),
 		id:             requestID(r.Header.Get("X-Request-Id")),
 		start:          time.Now(),
+		holder:         anybody{},
 	}
 }
 

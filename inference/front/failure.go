@@ -29,6 +29,7 @@ const (
 	CodeHost         inference.Code = "host_not_allowed"
 	CodeOrigin       inference.Code = "origin_not_allowed"
 	CodeKey          inference.Code = "invalid_api_key"
+	CodeAdmin        inference.Code = "admin_key_required"
 	CodeUnknownURL   inference.Code = "unknown_url"
 	CodeMethod       inference.Code = "method_not_allowed"
 	CodeMediaType    inference.Code = "unsupported_media_type"
@@ -86,7 +87,7 @@ func toFailure(err error, requestID string) *Failure {
 func fromInference(e *inference.Error, status int) *Failure {
 	f := &Failure{Status: status, Code: e.Code, Message: e.Error(), Param: e.Param}
 	if e.RetryAfter > 0 || e.Code == inference.CodeQueueFull {
-		f.Header("Retry-After", retryAfter(e.RetryAfter))
+		f.Header("Retry-After", RetryAfter(e.RetryAfter))
 	}
 	switch e.Code {
 	case inference.CodeLoadFailed, inference.CodeDeadline, inference.CodeAgentStopped:
@@ -98,8 +99,8 @@ func fromInference(e *inference.Error, status int) *Failure {
 	return f
 }
 
-// retryAfter is d in whole seconds, rounded up, at least 1: a client told to
+// RetryAfter is d in whole seconds, rounded up, at least 1: a client told to
 // wait 0 seconds would not wait at all.
-func retryAfter(d time.Duration) string {
+func RetryAfter(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }

@@ -60,7 +60,14 @@ func (x *Exchange) Generate(r *http.Request, g Generation) error {
 }
 
 func (x *Exchange) run(ctx context.Context, g Generation) error {
-	p := &x.progress
+	if x.visit == nil {
+		if err := x.Admit(&g); err != nil {
+			return err
+		}
+	}
+	p, visit := &x.progress, x.visit
+	x.visit = nil // of this generation only
+	defer func() { visit.Settle(p.usage) }()
 	p.phase, p.stream, p.caller = phaseLoad, g.Stream != nil, g.Caller
 	return x.h.bounded(ctx, x, func(ctx context.Context) error {
 		if g.Stream == nil {
@@ -90,7 +97,9 @@ func (x *Exchange) generate(ctx context.Context, g *Generation, out *Stream) err
 	for _, req := range g.Requests {
 		req.ID, req.Caller = x.id, caller
 	}
-	return advised(model, newRun(x, model, g, out).generate(ctx))
+	n := newRun(x, model, g, out)
+	defer n.account()
+	return advised(model, n.generate(ctx))
 }
 
 // warnOf adds a model's warnings about a choice, each once.

@@ -2,7 +2,6 @@ package front
 
 import (
 	"context"
-	"crypto/sha256"
 	"log/slog"
 	"net/http"
 	"time"
@@ -30,9 +29,9 @@ type Options struct {
 	// Origins ("https://example.org:8443") are those that pages in a browser
 	// may call from besides loopback and the server's own; "*" allows all.
 	Origins []string
-	// APIKeys, when there are any, are required as "Authorization: Bearer KEY" or
-	// "X-Api-Key: KEY" on every route that is not open.
-	APIKeys []string
+	// Keys say who may do what on the routes that are not open; nil lets everybody do
+	// everything. A key is shown as "Authorization: Bearer KEY" or "X-Api-Key: KEY".
+	Keys Keys
 	// BodyBudget is the most bytes of request bodies held at once, over all
 	// requests; 0 means 256 MiB. A body that does not fit is refused.
 	BodyBudget int64
@@ -69,7 +68,7 @@ type Handler struct {
 	metricsPage http.Handler
 	version     string
 	door        door
-	keys        [][sha256.Size]byte
+	keys        Keys
 	team        Team
 	cache       func(context.Context) []CacheReport
 	pool        Pool
@@ -96,6 +95,7 @@ func New(o Options) *Handler {
 		metricsPage: o.Metrics,
 		version:     o.Version,
 		door:        newDoor(o.Hosts, o.Origins),
+		keys:        o.Keys,
 		team:        o.Team,
 		cache:       o.Cache,
 		pool:        o.Pool,
@@ -107,8 +107,8 @@ func New(o Options) *Handler {
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
-	for _, key := range o.APIKeys {
-		h.keys = append(h.keys, sha256.Sum256([]byte(key)))
+	if h.keys == nil {
+		h.keys = nobody{}
 	}
 	h.table = newTable(o.Surfaces, h.own())
 	return h
@@ -176,12 +176,17 @@ func (h *Handler) serve(x *Exchange, r *http.Request, found row, ok bool) error 
 	}
 	x.row = found
 	if !found.Open {
-		if err := h.checkKey(r); err != nil {
+		if err := x.identify(r); err != nil {
 			return err
 		}
 	}
 	if !ok {
 		return h.table.unknown(r)
+	}
+	if found.Admin {
+		if err := x.mustAdmin(); err != nil {
+			return err
+		}
 	}
 	return found.Handle(x, r)
 }

@@ -72,12 +72,13 @@ func KeepAlive(d *strict.Decoder, v strict.Value) (time.Duration, error) {
 // errNoPool is for servers whose models are loaded elsewhere.
 var errNoPool = Refuse(http.StatusNotImplemented, CodeUnavailable, "models cannot be loaded and unloaded here")
 
-// Pool is what loads and unloads models; the error is for a server that has none.
+// Pool is what loads and unloads models; the error is for a server that has none, and
+// for a key without the admin right.
 func (x *Exchange) Pool() (Pool, error) {
 	if x.h.pool == nil {
 		return nil, errNoPool
 	}
-	return x.h.pool, nil
+	return x.h.pool, x.mustAdmin()
 }
 
 // pooled answers a route of the pool. The body may be absent.
@@ -118,20 +119,20 @@ func (h *Handler) listPool(x *Exchange, _ *http.Request) error {
 
 // loadModel answers POST /v1/dure/models/{id}/load.
 func (h *Handler) loadModel(x *Exchange, r *http.Request) error {
-	return h.named(r, func(name string) error {
+	return h.named(x, r, func(name string) error {
 		return h.pooled(x, r, loadFields, func(ctx context.Context, req loadRequest) error { return h.pool.Load(ctx, name, req.keep) })
 	})
 }
 
 // unloadModel answers POST /v1/dure/models/{id}/unload.
 func (h *Handler) unloadModel(x *Exchange, r *http.Request) error {
-	return h.named(r, func(name string) error {
+	return h.named(x, r, func(name string) error {
 		return h.pooled(x, r, unloadFields, func(ctx context.Context, req loadRequest) error { return h.pool.Unload(ctx, name, req.now) })
 	})
 }
 
-func (h *Handler) named(r *http.Request, do func(name string) error) error {
-	l, err := h.lookup(r.PathValue("id"))
+func (h *Handler) named(x *Exchange, r *http.Request, do func(name string) error) error {
+	l, err := x.find(r.PathValue("id"), true)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,15 +38,18 @@ type Listing struct {
 	Params inference.Params
 }
 
-// lookup finds a model of the catalogue, the default one for an empty name.
-func (h *Handler) lookup(name string) (Listing, error) {
-	list := h.models.List()
-	names := make([]string, len(list))
-	for i, l := range list {
-		if l.Name == name || name == "" && l.Default {
+// find finds a model of the catalogue, the default one for an empty name: among all, or
+// among those that the request may ask for. Only these are told where there is none.
+func (x *Exchange) find(name string, all bool) (Listing, error) {
+	var names []string
+	for _, l := range x.h.models.List() {
+		may := x.Allows(l.Name)
+		if (all || may) && (l.Name == name || name == "" && l.Default) {
 			return l, nil
 		}
-		names[i] = l.Name
+		if may {
+			names = append(names, l.Name)
+		}
 	}
 	err := inference.Errorf(inference.CodeModelNotFound,
 		"there is no model %q; the models are: %s", strict.Clip(name), strings.Join(names, ", "))
@@ -57,15 +61,18 @@ func (h *Handler) lookup(name string) (Listing, error) {
 	return Listing{}, err
 }
 
-// Listings returns the catalogue.
-func (x *Exchange) Listings() []Listing { return x.h.models.List() }
+// Listings returns the part of the catalogue that the request may ask for.
+func (x *Exchange) Listings() []Listing {
+	return slices.DeleteFunc(slices.Clone(x.h.models.List()), func(l Listing) bool { return !x.Allows(l.Name) })
+}
 
-// Lookup finds a model of the catalogue, the default one for an empty name.
-func (x *Exchange) Lookup(name string) (Listing, error) { return x.h.lookup(name) }
+// Lookup finds a model among [Exchange.Listings], the default one for an empty name.
+func (x *Exchange) Lookup(name string) (Listing, error) { return x.find(name, false) }
 
-// Find looks up the model that a request asks something of.
+// Find looks up the model that a request asks something of. Whether it may is decided
+// when it does.
 func (x *Exchange) Find(name string) (Listing, error) {
-	listing, err := x.h.lookup(name)
+	listing, err := x.find(name, true)
 	if err == nil && x.h.isClosing() {
 		err = errClosing
 	}
@@ -77,9 +84,19 @@ func (x *Exchange) Find(name string) (Listing, error) {
 
 // Open opens a model for something else than a generation; it may have to be
 // loaded first. The function gives it back, and is called exactly once; after that
-// the model stays for keep (0 is its own time).
+// the model stays for keep (0 is its own time). It counts as a request that takes no
+// tokens.
 func (x *Exchange) Open(ctx context.Context, l Listing, keep time.Duration) (inference.Model, func(), error) {
-	return x.h.open(ctx, l.Name, keep)
+	visit, _, err := x.admit(l, inference.Caller{}, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	model, release, err := x.h.open(ctx, l.Name, keep)
+	if err != nil {
+		visit.Settle(inference.Usage{})
+		return nil, nil, err
+	}
+	return model, func() { release(); visit.Settle(inference.Usage{}) }, nil
 }
 
 func (h *Handler) open(ctx context.Context, name string, keep time.Duration) (inference.Model, func(), error) {

@@ -67,6 +67,9 @@ func (x *Exchange) log(r *http.Request, elapsed time.Duration) {
 
 // logOutcome adds what came of a request to its line and writes it.
 func (x *Exchange) logOutcome(ctx context.Context, level slog.Level, message string, attrs []slog.Attr) {
+	if name := x.holder.Name(); name != "" {
+		attrs = append(attrs, slog.String("key", name))
+	}
 	attrs = x.progress.attrs(attrs)
 	if f := x.failure; f != nil {
 		attrs = append(attrs, slog.String("code", string(f.Code)))

@@ -22,8 +22,13 @@ type Route struct {
 	// MaxBody is the largest request body in bytes; 0 means that no body is
 	// read.
 	MaxBody int64
-	// Open routes need no API key.
-	Open bool
+	// Open routes need no API key, Admin ones a key with that right: they concern the
+	// whole server, or others.
+	Open, Admin bool
+	// AnyType: the body is taken for JSON whatever its Content-Type says, for an API
+	// whose documentation leaves it out. Pages from elsewhere are turned away by their
+	// Origin all the same.
+	AnyType bool
 	// Quiet routes are polled by machines: their log line is Debug.
 	Quiet bool
 	// Doc is one line for people.

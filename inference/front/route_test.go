@@ -14,7 +14,7 @@ func TestFormOfAFailure(t *testing.T) {
 		return Surface{Routes: routes, Prefix: prefix, Fail: func(_ *Exchange, f *Failure) any { return name + " " + string(f.Code) }}
 	}
 	broken := func(*Exchange, *http.Request) error { return errors.New("broken") }
-	h := New(Options{APIKeys: []string{"k"}, Surfaces: []Surface{
+	h := New(Options{Keys: oneKey("k"), Surfaces: []Surface{
 		form("first", "", Route{Method: "GET", Path: "/v1/models", Handle: broken}),
 		form("second", "/v1/messages", Route{Method: "POST", Path: "/v1/messages", MaxBody: 1, Handle: broken}),
 		form("third", "/api/", Route{Method: "POST", Path: "/api/chat", MaxBody: 1, Handle: broken},
@@ -81,4 +81,15 @@ func TestNewNeedsASurface(t *testing.T) {
 		}
 	}()
 	New(Options{})
+}
+
+// oneKey is the only secret that gets in.
+type oneKey string
+
+func (oneKey) Required() bool { return true }
+func (k oneKey) Identify(secret string) (Holder, error) {
+	if secret != string(k) {
+		return nil, Refuse(http.StatusUnauthorized, CodeKey, "wrong")
+	}
+	return anybody{}, nil
 }

@@ -189,6 +189,7 @@ func (n *run) add(c *Choice, ev inference.Event) error {
 		return nil
 	}
 	n.x.clockText(c, time.Now())
+	c.pieces += max(1, len(ev.Logprobs))
 	return n.keep(n.g.Answer.Event(*n.buf, c, ev))
 }
 
@@ -249,4 +250,15 @@ func (n *run) usage() inference.Usage {
 		each = len(n.choices)
 	}
 	return total(n.choices, each)
+}
+
+// account makes the usage of choices that did not come to their end what is known to
+// have been made of them: a piece of text is a token at least.
+func (n *run) account() {
+	for _, c := range n.choices {
+		if c.Finish == "" {
+			c.Usage.CompletionTokens = max(c.Usage.CompletionTokens, c.pieces)
+		}
+	}
+	n.x.progress.usage = n.usage()
 }

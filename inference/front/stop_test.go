@@ -14,6 +14,7 @@ import (
 
 	"dure/inference"
 	"dure/inference/front"
+	"dure/inference/front/fronttest"
 	"dure/inference/team"
 )
 
@@ -220,7 +221,7 @@ func TestCyclicParent(t *testing.T) {
 
 // The routes of this server's own need a key like all others.
 func TestAgentsNeedAKey(t *testing.T) {
-	w := newWorld(t, script(nil), func(o *front.Options) { o.APIKeys = []string{"k"} })
+	w := newWorld(t, script(nil), func(o *front.Options) { o.Keys = fronttest.OneKey("k") })
 	for _, route := range [][2]string{{"GET", "/v1/dure/agents"}, {"DELETE", "/v1/dure/agents/a"}, {"GET", "/v1/dure/cache"}} {
 		if got := w.do(route[0], route[1], ""); got.Status != 401 {
 			t.Errorf("%v: %d", route, got.Status)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dure/inference/front"
+	"dure/inference/front/fronttest"
 	"dure/inference/front/strict"
 )
 
@@ -78,7 +79,7 @@ func TestBodyThatNobodyReads(t *testing.T) {
 // stall sends a request, then the trickle each second, and checks that the
 // answer comes at once and the end of the connection soon.
 func stall(t *testing.T, request string, status int, trickle string) {
-	_, dial, stop := newPipeWorld(t, nil, func(o *front.Options) { o.APIKeys = []string{"k"} })
+	_, dial, stop := newPipeWorld(t, nil, func(o *front.Options) { o.Keys = fronttest.OneKey("k") })
 	defer stop()
 	conn := dial()
 	defer conn.Close()

@@ -59,6 +59,10 @@ func (s *surface) tags(x *front.Exchange, _ *http.Request) error {
 	return x.JSON(http.StatusOK, map[string]any{"models": all})
 }
 
+// never is when a model leaves that stays for ever: clients take a time that is past for
+// a model that is about to leave.
+var never = time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // ps answers GET /api/ps.
 func (s *surface) ps(x *front.Exchange, _ *http.Request) error {
 	type running struct {
@@ -69,9 +73,15 @@ func (s *surface) ps(x *front.Exchange, _ *http.Request) error {
 	}
 	all := []running{}
 	for _, l := range s.catalogue.Loaded() {
+		if !x.Allows(l.Name) {
+			continue
+		}
 		d, err := s.catalogue.Describe(l.Name)
 		if err != nil {
 			return err
+		}
+		if l.Until.IsZero() {
+			l.Until = never
 		}
 		all = append(all, running{wireModel{tagged(l.Name), tagged(l.Name), d.Modified, l.Bytes, d.Digest, newDetails(d)}, l.Until, l.Device, l.Context})
 	}

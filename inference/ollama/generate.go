@@ -73,19 +73,22 @@ func answer(x *front.Exchange, r *http.Request, req *request, l front.Listing, a
 // justLoad is what a request without anything to answer asks for: that the model is
 // loaded, or with a keep_alive of 0 unloaded.
 func justLoad(x *front.Exchange, r *http.Request, req *request, l front.Listing, conversation bool) error {
-	pool, err := x.Pool()
-	if err != nil {
-		return err
-	}
 	done := "load"
 	if req.caller.KeepAlive == inference.UnloadAtOnce {
 		done = "unload"
-		err = pool.Unload(r.Context(), l.Name, false)
+		pool, err := x.Pool()
+		if err != nil {
+			return err
+		}
+		if err := pool.Unload(r.Context(), l.Name, false); err != nil {
+			return err
+		}
 	} else {
-		err = pool.Load(r.Context(), l.Name, req.caller.KeepAlive)
-	}
-	if err != nil {
-		return err
+		_, release, err := x.Open(r.Context(), l, req.caller.KeepAlive)
+		if err != nil {
+			return err
+		}
+		release()
 	}
 	p := piece{Model: req.model, Created: time.Now().UTC(), Done: true, Reason: done}
 	if conversation {

@@ -23,6 +23,9 @@ type library struct {
 }
 
 func (l *library) Describe(name string) (Details, error) {
+	if name == "llama" {
+		return Details{}, inference.Errorf(inference.CodeModelNotFound, "it is not in the catalogue")
+	}
 	if name != "small" {
 		return Details{Here: name == "big"}, nil
 	}
@@ -56,7 +59,8 @@ func newWorld(t testing.TB, generate fronttest.GenerateFunc) world {
 }
 
 func (w world) do(method, path, body string) (status int, answer string) {
-	r := w.Do(method, path, body, "Content-Type", "application/json")
+	// What curl sends where nobody says otherwise, as Ollama's documentation does.
+	r := w.Do(method, path, body, "Content-Type", "application/x-www-form-urlencoded")
 	return r.Status, r.Body
 }
 
@@ -203,7 +207,7 @@ func TestCatalogue(t *testing.T) {
 	for path, want := range map[string]string{
 		"/api/version": `{"version":"1.2.3"}`, "/": "Ollama is running",
 		"/api/tags": `{"name":"small:latest","model":"small:latest","modified_at":"0001-01-01T00:00:00Z","size":99,"digest":"ab","details":{"parent_model":"","format":"gguf","family":"llama","families":["llama"],"parameter_size":"135.0M","quantization_level":"Q4_1"}}`,
-		"/api/ps":   `"size_vram":100,"context_length":512`,
+		"/api/ps":   `"expires_at":"2300-01-01T00:00:00Z","size_vram":100,"context_length":512`,
 	} {
 		if status, answer := w.do("GET", path, ""); status != 200 || !strings.Contains(answer, want) {
 			t.Errorf("%s: %d %s", path, status, answer)

@@ -172,7 +172,7 @@ var options = map[string]option{
 	"tfs_z":            strict.Only[request]("1", strict.IsNumber(1)),
 	"penalize_newline": strict.Only[request]("true", strict.IsTrue),
 	"num_batch":        placed, "num_gpu": placed, "main_gpu": placed, "num_thread": placed, "use_mmap": placed, "use_mlock": placed, "low_vram": placed,
-	"numa": placed, "f16_kv": placed, "vocab_only": placed, "draft_num_predict": placed,
+	"numa": placed, "f16_kv": placed, "vocab_only": placed, "logits_all": placed, "embedding_only": placed, "draft_num_predict": placed,
 }
 
 // placed is an option of how a model is loaded.
@@ -234,7 +234,7 @@ func (r *request) params(l front.Listing) (inference.Params, error) {
 	return p, nil
 }
 
-// keepWords puts the headers about the caller to what the body told, and makes the
+// settle puts the headers about the caller to what the body told, and makes the
 // warnings a header, which exists in no body of this form.
 func (r *request) settle(x *front.Exchange, header http.Header) error {
 	warnings, err := front.AddHeaders(&r.caller, r.told, header)

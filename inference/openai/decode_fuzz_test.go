@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -198,6 +199,40 @@ func TestDecodeProperty(t *testing.T) {
 		p := r.params(inference.Params{})
 		if fmt.Sprint(r.messages) != fmt.Sprint(want) || p.Seed != uint64(seed) || p.Temperature != temperature {
 			t.Fatalf("got %+v from %s", r, body)
+		}
+	})
+}
+
+// No body makes the decoder of responses or the way to messages panic, and what it
+// takes can be kept and read again as the same conversation.
+func FuzzResponse(f *testing.F) {
+	for _, seed := range []string{
+		`{"input":"hi"}`, `{"input":[{"role":"user","content":[{"type":"input_text","text":"a"}]},{"type":"reasoning","summary":[]}]}`,
+		`{"input":[{"type":"function_call","call_id":"c","name":"n","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"x"}]}`,
+		`{"input":"x","text":{"format":{"type":"json_schema","name":"n","schema":{}}},"reasoning":{"effort":"low","summary":"auto"},"include":[]}`,
+		`{"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"}]}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r, err := decodeResponse(body)
+		if err != nil {
+			return
+		}
+		said, err := conversation(r.input, 0)
+		if err != nil {
+			return
+		}
+		written, err := json.Marshal(r.input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again []item
+		if err := json.Unmarshal(written, &again); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := conversation(again, 0); err != nil || !reflect.DeepEqual(got, said) {
+			t.Errorf("%v\n%+v\n%+v", err, got, said)
 		}
 	})
 }

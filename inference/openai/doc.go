@@ -1,8 +1,8 @@
 // Package openai is the HTTP surface that clients of OpenAI's API speak: its wire
 // format, on package front.
 //
-// It owns the JSON bodies of its routes (chat/completions, completions, models, and
-// llama-server's tokenize, detokenize and apply-template), which of their fields are
+// It owns the JSON bodies of its routes (chat/completions, completions, responses,
+// embeddings, rerank, models, and llama-server's tokenize, detokenize and apply-template), which of their fields are
 // known, and the form of its answers, events and errors. All else about a request is
 // front's. It imports nothing of ours but the vocabulary package inference, front
 // and front/strict. Only cmd/dure hands it to front.
@@ -15,7 +15,7 @@
 //   - A refusal says what to do about it, and its "param" is the path of the
 //     field at fault in the body as the client sent it.
 //   - A failure inside a stream is an event with an "error" object and the stream
-//     ends without [DONE].
+//     ends without [DONE]; of a response it is response.failed.
 //
 // A request may ask for several answers: n of a conversation, or n of each of
 // several prompts, at most 128. The answer's choices are numbered
@@ -23,6 +23,26 @@
 // prompts are all checked before the first of them is answered, where the model's
 // tokens are at hand (inference.Tokenizer): a text becomes tokens then, and only
 // then. prompt_cache_key is another name for the caller's session.
+//
+// # Responses
+//
+// A response is kept under its id, by a [Memory] that outlives the process, unless
+// "store" is false; another follows it with previous_response_id, and then reads what
+// all before it read and said, but for their instructions. It is for the key that asked
+// for it only. A conversation with a gap (one of its responses was deleted or is too
+// long ago) is refused. One that cannot be stored is answered, and warns. The id of an
+// item tells its response, which is how an item_reference is found.
+//
+// Reasoning is sent as it is, in one place: in the content of its item, or where a
+// summary is asked for as that. With reasoning.encrypted_content it is also there, in
+// plain base64 behind "plain:": nothing is secret from whoever asked.
+//
+// What runs in the background ([Responses]) belongs to a goroutine of its own, which
+// ends with its response, a cancel, a DELETE or Close. Its output is empty until it came
+// to its end. The events of the latest 32 that did are kept for GET with stream=true.
+// One whose server ended first is shown as failed.
+//
+// docs/openai-fields.md lists what becomes of each field of the stock client's requests.
 //
 // The shapes follow OpenAI's API reference for chat completions and completions,
 // and llama-server's for tokenize, detokenize, apply-template and the sampling

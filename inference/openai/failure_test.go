@@ -8,11 +8,12 @@ import (
 
 	"dure/inference"
 	"dure/inference/front"
+	"dure/inference/front/fronttest"
 )
 
 // Every failure has OpenAI's form, with the type that its status says.
 func TestFormOfFailures(t *testing.T) {
-	w := newWorld(t, nil, func(o *front.Options) { o.APIKeys = []string{"k"} })
+	w := newWorld(t, nil, func(o *front.Options) { o.Keys = fronttest.OneKey("k") })
 	w.chat(hello).wantError(t, 401, kindInvalid, "invalid_api_key", "", "API key")
 	for _, tt := range []struct {
 		code   inference.Code

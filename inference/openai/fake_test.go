@@ -2,9 +2,12 @@ package openai
 
 import (
 	"bufio"
+	"io/fs"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"dure/inference/front"
@@ -26,7 +29,31 @@ type world struct {
 	models *fronttest.Models
 }
 
-func surfaces() []front.Surface { return []front.Surface{Surface()} }
+func surfaces() []front.Surface {
+	return []front.Surface{Surface(NewResponses(&shelf{}, slog.New(slog.DiscardHandler)))}
+}
+
+// shelf is a memory that lasts as long as its test.
+type shelf struct{ records sync.Map }
+
+func (s *shelf) Keep(id string, record []byte) error {
+	s.records.Store(id, record)
+	return nil
+}
+
+func (s *shelf) Recall(id string) ([]byte, error) {
+	if record, ok := s.records.Load(id); ok {
+		return record.([]byte), nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+func (s *shelf) Forget(id string) error {
+	if _, ok := s.records.LoadAndDelete(id); !ok {
+		return fs.ErrNotExist
+	}
+	return nil
+}
 
 // newWorld serves over real sockets.
 func newWorld(t testing.TB, generate generateFunc, change ...func(*front.Options)) *world {

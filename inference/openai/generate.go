@@ -43,7 +43,7 @@ func complete(x *front.Exchange, r *http.Request, decode func([]byte) (*request,
 		Prepare: func(ctx context.Context, model inference.Model) error {
 			return prepare(ctx, model, req, listing.Name, encoder)
 		},
-		Blame:  func(index int, err error) error { return req.blame(index/req.n, err) },
+		Blame:  func(index int, err error) error { return req.wishes.blame(req.blame(index/req.n, err)) },
 		Answer: &whole{encoder: encoder},
 	}
 	if req.stream {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"strings"
 	"testing"
 
 	"dure/inference/front"
@@ -27,10 +28,11 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// Every row of the table is told about, and takes a body if it is posted to.
+// Every row of the table is told about, and takes a body if it is posted to, but for
+// what only ends something.
 func TestRoutes(t *testing.T) {
 	for _, route := range front.New(front.Options{Surfaces: surfaces()}).Routes() {
-		if route.Doc == "" || (route.Method == "POST") != (route.MaxBody > 0) {
+		if route.Doc == "" || (route.Method == "POST" && !strings.HasSuffix(route.Path, "/cancel")) != (route.MaxBody > 0) {
 			t.Errorf("%s %s: doc %q, body %d", route.Method, route.Path, route.Doc, route.MaxBody)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 )
 
 // Surface is what clients of OpenAI's API speak.
-func Surface() front.Surface {
+func Surface(s *Responses) front.Surface {
 	return front.Surface{
-		Routes: []front.Route{
+		Routes: append([]front.Route{
 			{Method: "GET", Path: "/v1/models", Doc: "the models that can be asked for", Handle: listModels},
 			{Method: "GET", Path: "/v1/models/{id}", Doc: "one model", Handle: showModel},
 			{Method: "POST", Path: "/v1/chat/completions", MaxBody: front.MaxBody,
@@ -23,7 +23,7 @@ func Surface() front.Surface {
 			{Method: "POST", Path: "/v1/detokenize", MaxBody: front.MaxBody, Doc: "the text of tokens", Handle: detokenize},
 			{Method: "POST", Path: "/v1/apply-template", MaxBody: front.MaxBody,
 				Doc: "the prompt that a conversation becomes", Handle: applyTemplate},
-		},
+		}, s.routes()...),
 		Fail: func(_ *front.Exchange, f *front.Failure) any { return wireFailure(f) },
 	}
 }

@@ -23,11 +23,21 @@ type wishes struct {
 	formatBy  string // the field that set it
 	reasoning inference.Reasoning
 	goesOn    bool // the last message is the beginning of the answer
+	// allowed are the names of the tools that may be called; nil for all of them.
+	allowed []string
 }
 
 // into puts them into what the model is asked.
 func (w *wishes) into(ask *inference.Request) {
-	ask.Tools, ask.ToolChoice, ask.Format, ask.Reasoning, ask.Continue = w.tools, w.choice, w.format, w.reasoning, w.goesOn
+	ask.Tools, ask.ToolChoice, ask.Format, ask.Reasoning, ask.Continue = w.callable(), w.choice, w.format, w.reasoning, w.goesOn
+}
+
+// callable are the tools that the answer may call.
+func (w *wishes) callable() []inference.Tool {
+	if w.allowed == nil {
+		return w.tools
+	}
+	return slices.DeleteFunc(slices.Clone(w.tools), func(t inference.Tool) bool { return !slices.Contains(w.allowed, t.Name) })
 }
 
 // setFormat notes a form of the answer; there can be one.
@@ -62,10 +72,7 @@ func tool(d *strict.Decoder, v strict.Value) (t inference.Tool, err error) {
 	err = d.Object(v, strict.MaxMembers, func(name string, v strict.Value) (err error) {
 		switch name {
 		case "type":
-			kind, err = d.Text(v)
-			if err == nil && kind != "function" {
-				err = d.Unsupported("tools of the type %q are not supported; the only type is function", strict.Clip(kind))
-			}
+			kind, err = "function", isFunction(d, v, "tools")
 		case "function":
 			found = true
 			t, err = function(d, v)
@@ -84,30 +91,43 @@ func tool(d *strict.Decoder, v strict.Value) (t inference.Tool, err error) {
 	return t, err
 }
 
-// function reads the members of a function, wherever they stand.
+// isFunction reads a type, of what is named by what.
+func isFunction(d *strict.Decoder, v strict.Value, what string) error {
+	kind, err := d.Text(v)
+	if err == nil && kind != "function" {
+		err = d.Unsupported("%s of the type %q are not supported; the only type is function", what, strict.Clip(kind))
+	}
+	return err
+}
+
 func function(d *strict.Decoder, v strict.Value) (t inference.Tool, err error) {
 	err = d.Object(v, strict.MaxMembers, func(name string, v strict.Value) (err error) {
 		if v.Kind == strict.KindNull {
 			return nil
 		}
-		switch name {
-		case "name":
-			t.Name, err = toolName(d, v)
-		case "description":
-			t.Description, err = d.Text(v)
-		case "parameters":
-			t.Parameters, err = schemaObject(d, v)
-		case "strict":
-			t.Strict, err = d.Boolean(v)
-		default:
-			err = d.Unknown(v)
-		}
-		return err
+		return functionMember(d, &t, name, v)
 	})
 	if err == nil && t.Name == "" {
 		err = d.Missing("name")
 	}
 	return t, err
+}
+
+// functionMember reads a member of a function, wherever it stands.
+func functionMember(d *strict.Decoder, t *inference.Tool, name string, v strict.Value) (err error) {
+	switch name {
+	case "name":
+		t.Name, err = toolName(d, v)
+	case "description":
+		t.Description, err = d.Text(v)
+	case "parameters":
+		t.Parameters, err = schemaObject(d, v)
+	case "strict":
+		t.Strict, err = d.Boolean(v)
+	default:
+		err = d.Unknown(v)
+	}
+	return err
 }
 
 // toolName reads a name that every family of models can write.
@@ -130,54 +150,20 @@ func schemaObject(d *strict.Decoder, v strict.Value) (json.RawMessage, error) {
 	return d.Raw(v)
 }
 
-// setToolChoice reads "auto", "none", "required", or the one tool to be called.
-func setToolChoice(d *strict.Decoder, r *request, v strict.Value) (err error) {
-	c := &r.wishes.choice
-	if v.Kind == strict.KindString {
-		mode, err := d.OneOf(v, []string{string(inference.ToolAuto), string(inference.ToolNone), string(inference.ToolRequired)})
-		c.Mode = inference.ToolMode(mode)
-		return err
-	}
-	if v.Kind != strict.KindObject {
-		return d.Expected("auto, none, required, or an object that names a function", v)
-	}
-	c.Mode = inference.ToolRequired
-	err = d.Object(v, strict.MaxMembers, func(name string, v strict.Value) (err error) {
-		switch name {
-		case "type":
-			kind, err := d.Text(v)
-			if err == nil && kind != "function" {
-				err = d.Unsupported("a choice of the type %q is not supported; the only type is function", strict.Clip(kind))
-			}
-			return err
-		case "function":
-			err = d.Object(v, strict.MaxMembers, func(name string, v strict.Value) (err error) {
-				if name != "name" {
-					return d.Unknown(v)
-				}
-				c.Name, err = d.Text(v)
-				return err
-			})
-		default:
-			err = d.Unknown(v)
-		}
-		return err
-	})
-	if err == nil && c.Name == "" {
-		err = d.Missing("function.name")
-	}
-	return err
-}
-
 // checkTools looks at what the fields say together.
 func checkTools(d *strict.Decoder, r *request) error {
 	w := &r.wishes
 	named := func(t inference.Tool) bool { return t.Name == w.choice.Name }
+	missing := slices.IndexFunc(w.allowed, func(name string) bool {
+		return !slices.ContainsFunc(w.tools, func(t inference.Tool) bool { return t.Name == name })
+	})
 	switch {
 	case w.choice.Mode == inference.ToolRequired && len(w.tools) == 0:
 		return d.At("tool_choice").Invalid("asks for a call, and there are no tools; send tools")
 	case w.choice.Name != "" && !slices.ContainsFunc(w.tools, named):
 		return d.At("tool_choice").Invalid("names the tool %q, which is not among tools", strict.Clip(w.choice.Name))
+	case missing >= 0:
+		return d.At("tool_choice").Invalid("allows the tool %q, which is not among tools", strict.Clip(w.allowed[missing]))
 	case w.format != nil && w.choice.Mode == inference.ToolRequired:
 		return d.At("tool_choice").Invalid("asks for a call, and %s for a text of a form; send one of them", w.formatBy)
 	case w.goesOn && (len(r.messages) == 0 || r.messages[len(r.messages)-1].Role != inference.RoleAssistant):

@@ -87,9 +87,11 @@ func TestWishesThatCannotBe(t *testing.T) {
 		`"tools":[{"type":"function","function":{"name":"a","parameters":[]}}]`: "tools[0].function.parameters",
 		`"tool_choice":"required"`:                                              "tool_choice",
 		`"tool_choice":"sometimes"`:                                             "tool_choice",
-		`"tools":[` + look + `],"tool_choice":{"type":"function","function":{"name":"other"}}`:     "tool_choice",
-		`"tools":[` + look + `],"tool_choice":{"type":"allowed_tools"}`:                            "tool_choice.type",
-		`"tools":[` + look + `],"tool_choice":"required","response_format":{"type":"json_object"}`: "tool_choice",
+		`"tools":[` + look + `],"tool_choice":{"type":"function","function":{"name":"other"}}`:                                                                    "tool_choice",
+		`"tools":[` + look + `],"tool_choice":{"type":"allowed_tools"}`:                                                                                           "tool_choice.allowed_tools",
+		`"tools":[` + look + `],"tool_choice":{"type":"custom"}`:                                                                                                  "tool_choice.type",
+		`"tools":[` + look + `],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"other"}}]}}`: "tool_choice",
+		`"tools":[` + look + `],"tool_choice":"required","response_format":{"type":"json_object"}`:                                                                "tool_choice",
 		`"functions":[{"name":"a"}]`:                                          "functions",
 		`"response_format":{"type":"yaml"}`:                                   "response_format.type",
 		`"response_format":{"type":"json_schema"}`:                            "response_format.json_schema",
@@ -148,5 +150,21 @@ func TestCallsAndThoughtsInAnswers(t *testing.T) {
 	only := newWorld(t, script(nil, started(), call(0, "c1", "look", "{}"), done()))
 	if body := only.chat(hello).body; !strings.Contains(body, `"content":null`) {
 		t.Errorf("%s", body)
+	}
+}
+
+// What a model says of a form names the field that it came in.
+func TestFormsThatCannotBeKept(t *testing.T) {
+	refused := inference.Errorf(inference.CodeInvalidRequest, "format: schema at #: uniqueItems: it cannot be guaranteed")
+	refused.Param = "format"
+	w := newWorld(t, script(refused))
+	for field, body := range map[string]string{
+		"response_format": `"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{}}}`,
+		"json_schema":     `"json_schema":{}`,
+	} {
+		r := w.chat(`{"messages":[{"role":"user","content":"q"}],` + body + `}`)
+		if r.status != 400 || !strings.Contains(r.body, `"param":"`+field+`"`) || !strings.Contains(r.body, `"message":"`+field+`: schema at #: uniqueItems`) {
+			t.Errorf("%s: %d %s", field, r.status, r.body)
+		}
 	}
 }

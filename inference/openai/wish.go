@@ -1,7 +1,9 @@
 package openai
 
 import (
+	"errors"
 	"math"
+	"strings"
 
 	"dure/inference"
 	"dure/inference/front/strict"
@@ -87,6 +89,18 @@ func namedSchema(d *strict.Decoder, v strict.Value) (schema []byte, err error) {
 		err = d.Missing("schema")
 	}
 	return schema, err
+}
+
+// blame turns the path of a form in the error of a model into the path in the body.
+func (w *wishes) blame(err error) error {
+	var e *inference.Error
+	if !errors.As(err, &e) || e.Param != "format" {
+		return err
+	}
+	named := *e
+	named.Param = w.formatBy
+	named.Message = w.formatBy + strings.TrimPrefix(e.Error(), "format")
+	return &named
 }
 
 // efforts are the values of reasoning_effort.

@@ -25,17 +25,18 @@ const (
 		`|(?:` + group + `:){1,2}(?::` + group + `){1,5}|` + group + `:(?::` + group + `){1,6}|:(?::` + group + `){1,7}|::)`
 	// Characters of a URI: unreserved, percent-encoded, sub-delims, and what each part
 	// adds.
-	plainChar = `(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})`
-	pathChar  = `(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})`
-	tailChar  = `(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})`
-	authority = `(?:` + domain + `|\[` + sixth + `\])(?::\d{1,4})?`
-	uriTail   = `(?:\?` + tailChar + `*)?(?:#` + tailChar + `*)?`
-	uriPath   = `(?:/` + pathChar + `*)*`
-	uri       = `[A-Za-z][A-Za-z0-9+.-]{0,30}:(?://` + authority + uriPath + `|` + pathChar + `+` + uriPath + `|/(?:` + pathChar + `+` + uriPath + `)?)` + uriTail
-	reference = `(?://` + authority + uriPath + `|/(?:` + pathChar + `+` + uriPath + `)?|` + plainChar + `+` + uriPath + `)?` + uriTail
-	pointer   = `(?:/(?:[^~/]|~[01])*)*`
-	base64    = `(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?`
-	template  = `(?:[A-Za-z0-9._~!$&()*+,;=:@/?#-]|%[0-9A-Fa-f]{2}|\{[+#./;?&]?[A-Za-z0-9_]{1,60}\*?(?:,[A-Za-z0-9_]{1,60}\*?)*\})*`
+	plainChar    = `(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})`
+	pathChar     = `(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})`
+	tailChar     = `(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})`
+	authority    = `(?:` + domain + `|\[` + sixth + `\])(?::\d{1,4})?`
+	uriTail      = `(?:\?` + tailChar + `*)?(?:#` + tailChar + `*)?`
+	uriPath      = `(?:/` + pathChar + `*)*`
+	uri          = `[A-Za-z][A-Za-z0-9+.-]{0,30}:(?://` + authority + uriPath + `|` + pathChar + `+` + uriPath + `|/(?:` + pathChar + `+` + uriPath + `)?)` + uriTail
+	reference    = `(?://` + authority + uriPath + `|/(?:` + pathChar + `+` + uriPath + `)?|` + plainChar + `+` + uriPath + `)?` + uriTail
+	pointer      = `(?:/(?:[^~/]|~[01])*)*`
+	base64       = `(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?`
+	templateChar = `(?:[A-Za-z0-9._~!$&()*+,;=@-]|%[0-9A-Fa-f]{2}|\{[+.;]?[A-Za-z0-9_]{1,60}\*?(?:,[A-Za-z0-9_]{1,60}\*?)*\})`
+	template     = `(?:https?://` + domain + `(?:/` + templateChar + `+)*/?|/?` + templateChar + `+(?:/` + templateChar + `+)*/?)`
 )
 
 // formats are those that can be guaranteed, as patterns.

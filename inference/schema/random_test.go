@@ -254,9 +254,10 @@ func draw(t *rapid.T, m *grammar.Matcher, r *rand.Rand, long int) string {
 	var out []byte
 	for !s.Done() || len(out) < long && r.IntN(3) > 0 {
 		next := following(s, func(byte) bool { return true })
-		if len(out) > long {
+		if len(out) > long && r.IntN(3) > 0 {
 			for _, these := range []func(byte) bool{
-				func(b byte) bool { return b == '}' || b == ']' || b == '"' },
+				func(b byte) bool { return b == '"' },
+				func(b byte) bool { return b == '}' || b == ']' },
 				func(b byte) bool { return b != '{' && b != '[' && b != ',' && b > ' ' && b != '\\' && b < 0x80 },
 			} {
 				if few := following(s, these); len(few) > 0 {
