@@ -121,7 +121,7 @@ func (r *cardRig) measureServer(ctx context.Context, j *benchcard.Journal) (err 
 	e := r.extent()
 	for _, n := range e.streams {
 		if most := m.Info().Sequences; n > most {
-			return j.Note(fmt.Sprintf("not measured: more than %d streams: the model is loaded with so many sequences", most))
+			return j.Note(fmt.Sprintf("not measured: more than %d streams: the model is loaded with %d sequences", most, most))
 		}
 		p := benchcard.Point{Figure: benchcard.FigureServer, Series: "dure", X: float64(n)}
 		if j.Has(p) {

@@ -33,7 +33,11 @@ func (r *cardRig) describe(ctx context.Context) (benchcard.Subject, error) {
 	}
 	for _, d := range r.devices {
 		if d.Kind != device.Processor && len(d.Seen) > 0 {
-			s.Devices = append(s.Devices, strings.TrimSpace(fmt.Sprintf("%s, driver %s %s", d.Name, orNotTold(d.Driver), d.DriverVersion)))
+			name := d.Name
+			if d.Kind == device.Software {
+				name += " (a device in software, on the CPU)"
+			}
+			s.Devices = append(s.Devices, strings.TrimSpace(fmt.Sprintf("%s, driver %s %s", name, orNotTold(d.Driver), d.DriverVersion)))
 		}
 	}
 	m, err := gguf.Open(r.path)

@@ -33,8 +33,9 @@
 //
 // Not every valid document is. Members come in the order of the schema's properties;
 // those that it does not name come last, and only where it says something about them
-// (additionalProperties and the like) or names none. A schema without type is about
-// the type that its keywords are about. Integers without bounds have up to 18 digits,
+// (additionalProperties and the like) or names none; towards minProperties they count
+// as one, since their names may be the same. A schema without type is about the type
+// that its keywords are about. Integers without bounds have up to 18 digits,
 // fractions up to 17 more, exponents two; numbers with bounds have no exponent. Strings
 // under a pattern, format or enum, and names, are written with the escapes that JSON
 // requires and no others. Between tokens there may be one blank, or one line end and up

@@ -35,7 +35,7 @@ const (
 	reference    = `(?://` + authority + uriPath + `|/(?:` + pathChar + `+` + uriPath + `)?|` + plainChar + `+` + uriPath + `)?` + uriTail
 	pointer      = `(?:/(?:[^~/]|~[01])*)*`
 	base64       = `(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?`
-	templateChar = `(?:[A-Za-z0-9._~!$&()*+,;=@-]|%[0-9A-Fa-f]{2}|\{[+.;]?[A-Za-z0-9_]{1,60}\*?(?:,[A-Za-z0-9_]{1,60}\*?)*\})`
+	templateChar = `(?:[A-Za-z0-9._~!$&()*+,;=@-]|%(?:[0-689A-Fa-f][0-9A-Fa-f]|7[0-9ACEFacef])|\{[+.;]?[A-Za-z0-9_]{1,60}\*?(?:,[A-Za-z0-9_]{1,60}\*?)*\})`
 	template     = `(?:https?://` + domain + `(?:/` + templateChar + `+)*/?|/?` + templateChar + `+(?:/` + templateChar + `+)*/?)`
 )
 

@@ -14,7 +14,7 @@ func (r *Report) Markdown(w io.Writer, image func(Figure) string) error {
 	fmt.Fprintf(&b, "# %s on %s\n\n", cell(r.Subject.Model), cell(r.on()))
 	fmt.Fprintf(&b, "Measured by `dure bench card` on %s. Every figure is the median of its samples, taken on this machine; what is "+
 		"planned or fitted stands in tables of its own. In the drawings, upright lines reach from the smallest sample to the largest; "+
-		"`card.json` has these too.\n", r.Made.UTC().Format("2006-01-02"))
+		"`card.json` has these too. Figures of the bare engine that other programs disturbed are marked "+mark+"; those of whole servers are not watched for it.\n", r.Made.UTC().Format("2006-01-02"))
 	if r.Subject.Quick {
 		b.WriteString("\nThis was a quick run: few sizes, few samples.\n")
 	}
