@@ -38,7 +38,8 @@
 // that its keywords are about. Integers without bounds have up to 18 digits,
 // fractions up to 17 more, exponents two; numbers with bounds have no exponent. Strings
 // under a pattern, format or enum, and names, are written with the escapes that JSON
-// requires and no others. Between tokens there may be one blank, or one line end and up
+// requires and no others; those under a pattern and a maxLength have up to 4,096
+// characters. Between tokens there may be one blank, or one line end and up
 // to 40 blanks or tabs, where programs that print JSON put them: no answer is space
 // without end.
 //

@@ -297,7 +297,7 @@ func (c *compiler) applyPropertyNames(f *flat, at, v *value) {
 // isSchema says whether a value can be a schema, and notes an error if not.
 func (c *compiler) isSchema(at, v *value, keyword string) bool {
 	if v.kind != object && v.kind != boolean {
-		c.fail(at, keyword, "at %s should be a schema: an object, true or false", v.path)
+		c.fail(at, keyword, "what is at #%s should be a schema: an object, true or false", v.path)
 		return false
 	}
 	return true

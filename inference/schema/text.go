@@ -9,6 +9,10 @@ import (
 	"dure/inference/schema/pattern"
 )
 
+// maxPatterned is how long a string under a pattern and a maxLength beyond that is
+// written, in characters: there, each character more is a state more.
+const maxPatterned = 4096
+
 func (c *compiler) applyPattern(f *flat, at, v *value) {
 	if v.kind != text {
 		c.fail(at, "pattern", "it must be a string")
@@ -102,7 +106,11 @@ func (c *compiler) language(f *flat) (*pattern.Automaton, error) {
 	if f.minLength <= shortest && (f.maxLength == unlimited || longest >= 0 && longest <= f.maxLength) {
 		return a, nil
 	}
-	lengths, err := pattern.Length(f.minLength, f.maxLength)
+	longest = f.maxLength
+	if longest > maxPatterned {
+		longest = max(maxPatterned, f.minLength)
+	}
+	lengths, err := pattern.Length(f.minLength, longest)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package grammar
 
 import (
-	"fmt"
 	"slices"
 	"unicode/utf8"
 )
@@ -121,11 +120,14 @@ func (c *compiler) spans(sequences [][]span, next int32, made map[string]int32) 
 	if len(sequences) == 1 && len(sequences[0]) == 0 {
 		return next
 	}
-	key := ""
-	if len(sequences) > 1 || len(sequences[0]) > 1 {
-		key = fmt.Sprint(sequences)
+	key := make([]byte, 0, 16)
+	for _, sequence := range sequences {
+		key = append(key, byte(len(sequence)))
+		for _, s := range sequence {
+			key = append(key, s.lo, s.hi)
+		}
 	}
-	if at, ok := made[key]; ok && key != "" {
+	if at, ok := made[string(key)]; ok {
 		return at
 	}
 	var edges []edge
@@ -138,6 +140,6 @@ func (c *compiler) spans(sequences [][]span, next int32, made map[string]int32) 
 		edges = append(edges, edge{first.lo, first.hi, c.spans(tails, next, made)})
 	}
 	at := c.bytes(edges)
-	made[key] = at
+	made[string(key)] = at
 	return at
 }
