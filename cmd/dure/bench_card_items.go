@@ -151,10 +151,6 @@ func (r *cardRig) noSpec() string {
 	if r.placed.plan == nil {
 		return "no plan can be made for this model, so it is not loaded twice"
 	}
-	g := r.placed.model.Geometry
-	if g.RecurrentLayers() > 0 {
-		return "recurrent layers cannot go back over a wrong guess"
-	}
 	for _, a := range r.placed.plan.Devices {
 		if usedCard(a) && a.Used > a.Free {
 			return fmt.Sprintf("both sides are loaded at once, and %s has no room for the model twice", a.Device.Name)

@@ -349,7 +349,7 @@ func TestReportIsWrittenWhole(t *testing.T) {
 	}
 	md := read(t, dir, "card.md")
 	for _, want := range []string{"CPU: a", "1.0 MiB | 2.0 MiB", "\ntwice\n", `a\|b`, "](decode.svg)", "| 4 | 42 |", "| beside another | skipped | no --peer was named", "- load: a \\| note", "† Other",
-		"With 512 <tokens> & more behind it 1 stream writes 20 tokens/s, and 4 write 42 together", "1 of 4 figures were disturbed"} {
+		"With 512 <tokens> & more behind it 1 stream writes 20 tokens/s, and 4 write 42 together", "Other programs disturbed 1 of 4 figures, marked †"} {
 		if !strings.Contains(md, want) {
 			t.Errorf("card.md lacks %q:\n%s", want, md)
 		}

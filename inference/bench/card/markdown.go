@@ -189,7 +189,11 @@ func (r *Report) ends(b *strings.Builder) {
 		b.WriteString("\n")
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(b, "- %s: %s\n", cell(n.Item), cell(n.Text))
+		title := n.Item
+		if i := slices.IndexFunc(r.Parts, func(s State) bool { return s.Item == n.Item && s.Title != "" }); i >= 0 {
+			title = r.Parts[i].Title
+		}
+		fmt.Fprintf(b, "- %s: %s\n", cell(title), cell(n.Text))
 	}
 }
 

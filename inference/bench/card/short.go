@@ -60,7 +60,7 @@ func (r *Report) shortDecode() string {
 			part = fmt.Sprintf("with %s behind each %s streams write %s tokens/s", s, number(first.X), shown(first))
 		}
 		if best.X != first.X {
-			part += fmt.Sprintf(", and %s write %s together, the most of all numbers of streams", number(best.X), shown(best))
+			part += fmt.Sprintf(", and %s write %s together, the most", number(best.X), shown(best))
 		} else if len(points[s]) > 1 {
 			part += ", and more streams write no more together"
 		}
@@ -119,7 +119,7 @@ func (r *Report) shortPeer() string {
 func (r *Report) shortMissing() string {
 	var parts []string
 	if n := r.disturbed(); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d figures were disturbed by other programs and are marked %s", n, len(r.Points), mark))
+		parts = append(parts, fmt.Sprintf("other programs disturbed %d of %d figures, marked %s", n, len(r.Points), mark))
 	}
 	var open []string
 	for _, p := range r.Parts {
