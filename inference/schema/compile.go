@@ -26,8 +26,8 @@ const (
 	maxRules = 20000
 	// maxWork bounds the whole, in merges of two schemas and steps of about that size.
 	maxWork = 400000
-	// automatonWork is how many states of automata count as one such step, and
-	// failureWork what one that grew too large counts for.
+	// automatonWork is how many states and edges of automata count as one such step,
+	// and failureWork what one that grew too large counts for.
 	automatonWork = 8
 	failureWork   = maxWork / 8
 )
@@ -74,6 +74,7 @@ type compiler struct {
 	rules    map[string]*grammar.Rule
 	texts    map[string]grammar.Expr
 	numbers  map[string]grammar.Expr
+	classes  map[string]grammar.Expr
 	queue    []job
 }
 
@@ -93,7 +94,7 @@ func Compile(raw []byte, options Options) (*Result, error) {
 	c := &compiler{
 		options: options, lexicon: newLexicon(options.Compact), root: root, anchors: map[string]*value{}, noted: map[Keyword]bool{},
 		expanded: map[*value][]*flat{}, flats: map[string][]*flat{}, patterns: map[string]*pattern.Automaton{},
-		rules: map[string]*grammar.Rule{}, texts: map[string]grammar.Expr{}, numbers: map[string]grammar.Expr{},
+		rules: map[string]*grammar.Rule{}, texts: map[string]grammar.Expr{}, numbers: map[string]grammar.Expr{}, classes: map[string]grammar.Expr{},
 	}
 	e := c.compile()
 	if c.err != nil {

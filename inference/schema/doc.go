@@ -45,8 +45,8 @@
 //
 // # Invariants
 //
-// Everything is pure. Size, nesting, alternatives and work are bounded: no schema takes
-// more than about a second, most take a few milliseconds or less.
+// Everything is pure. Size, nesting, alternatives and work are bounded: most schemas take
+// a few milliseconds or less, the worst that are made to be slow two or three seconds.
 //
 // # Use
 //

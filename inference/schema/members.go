@@ -95,7 +95,7 @@ func (c *compiler) pattern(text string, wide bool) (*pattern.Automaton, error) {
 		c.spend(failureWork)
 		return nil, err
 	}
-	c.spend(1 + a.Len()/automatonWork)
+	c.spend(1 + a.Size()/automatonWork)
 	c.patterns[key] = a
 	return a, nil
 }

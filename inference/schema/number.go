@@ -47,7 +47,7 @@ func (c *compiler) numberOf(f *flat, fraction bool) grammar.Expr {
 		c.refuse(f.at, keyword, "%v", err)
 		return c.lexicon.anyNumber(fraction)
 	}
-	c.spend((above.Len() + below.Len()) / automatonWork)
+	c.spend(1 + (above.Size()+below.Size())/automatonWork)
 	e := grammar.Concat(
 		grammar.Alternative(graph(above, plainOf), grammar.Concat(grammar.Literal("-"), graph(below, plainOf))),
 		grammar.Literal(strings.Repeat("0", m.zeros)))

@@ -48,12 +48,14 @@ func readJSON(t *testing.T, path string, to any) {
 // TestDocuments: what a schema's grammar allows, and what it does not. Documents of
 // yes are valid too; valid ones that are not written are under unwritten.
 func TestDocuments(t *testing.T) {
-	var cases []struct {
+	type documents struct {
 		Schema             json.RawMessage
 		Yes, No, Unwritten []json.RawMessage
 	}
+	var cases, clients []documents
 	readJSON(t, "testdata/documents.json", &cases)
-	for _, test := range cases {
+	readJSON(t, "testdata/clients.json", &clients) // as Pydantic, zod and others write them
+	for _, test := range append(cases, clients...) {
 		m := matcher(t, string(test.Schema), Options{})
 		valid := validator(t, string(test.Schema))
 		for _, doc := range test.Yes {

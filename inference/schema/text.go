@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +88,7 @@ func (c *compiler) textOf(f *flat) grammar.Expr {
 		c.refuse(f.at, keyword, "together with the other keywords for the string: %v", err)
 		return c.lexicon.text
 	}
-	return quoted(a)
+	return c.quoted(a)
 }
 
 // language is the set of strings of one alternative that has texts.
@@ -123,13 +124,34 @@ func (c *compiler) intersect(a, b *pattern.Automaton) (*pattern.Automaton, error
 		c.spend(failureWork)
 		return nil, err
 	}
-	c.spend(both.Len() / automatonWork)
+	c.spend(1 + both.Size()/automatonWork)
 	return both, nil
 }
 
 // quoted is the strings of a set in quotation marks.
-func quoted(a *pattern.Automaton) grammar.Expr {
-	return grammar.Concat(grammar.Literal(`"`), graph(a, oneOf), grammar.Literal(`"`))
+func (c *compiler) quoted(a *pattern.Automaton) grammar.Expr {
+	return grammar.Concat(grammar.Literal(`"`), graph(a, c.character), grammar.Literal(`"`))
+}
+
+// character is one of the ranges. Those that take many bytes to tell from others
+// are a rule, which all that need them share.
+func (c *compiler) character(ranges []grammar.Range) grammar.Expr {
+	if last := ranges[len(ranges)-1]; last.Hi < 0x80 && len(ranges) <= 4 {
+		return oneOf(ranges)
+	}
+	var b []byte
+	for _, r := range ranges {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(r.Lo)), uint64(r.Hi))
+	}
+	key := string(b)
+	e := c.classes[key]
+	if e == nil {
+		rule := grammar.NewRule("character")
+		rule.Define(oneOf(ranges))
+		e = rule
+		c.classes[key] = e
+	}
+	return e
 }
 
 // graph is the texts of a set, each character written by one.

@@ -18,8 +18,8 @@ type frame struct {
 	// open frames: of which rule, and what the frame was interned as.
 	rule     int32
 	interned *frame
-	// near is the frame with far counts made alike; see Matcher.near.
-	near *frame
+	// near are the frames with far counts made alike, by what is far; see Matcher.near.
+	near [2]*frame
 }
 
 // link is one way on: next in frame up. In frames of a repetition next is 0.
@@ -128,20 +128,31 @@ func (m *Matcher) nextID() uint32 {
 	return m.ids
 }
 
-// near returns a frame in which every count that is far from its bounds, as seen
-// from a single token, is replaced by one and the same far count. What a token may
-// do next is the same in both, so that a mask serves all of them.
-func (m *Matcher) near(f *frame, token int32) *frame {
-	if f == m.bottom || f.near != nil {
-		return cmp.Or(f.near, f)
+// What is far from the bounds of a count: more bytes than any token has, or than most
+// have.
+const (
+	beyondAll = iota
+	beyondMost
+)
+
+// near returns a frame in which every count that is far from its bounds is replaced by
+// one and the same far count. What a token that is no longer than that may do next is
+// the same in both, so that a mask serves all of them.
+func (m *Matcher) near(f *frame, far int) *frame {
+	if f == m.bottom || f.near[far] != nil {
+		return cmp.Or(f.near[far], f)
 	}
 	begin := len(m.links)
 	for _, l := range f.links {
-		m.links = append(m.links, link{l.next, m.near(l.up, token)})
+		m.links = append(m.links, link{l.next, m.near(l.up, far)})
 	}
 	count := f.count
 	if f.rep != 0 {
 		n := m.grammar.nodes[f.rep]
+		token := int32(m.vocabulary.longest)
+		if far == beyondMost {
+			token = min(token, usual)
+		}
 		switch {
 		case count < n.min && n.min-count > token:
 			count = 0
@@ -149,7 +160,7 @@ func (m *Matcher) near(f *frame, token int32) *frame {
 			count = n.min
 		}
 	}
-	f.near = m.unique(f.rep, count, m.links[begin:])
+	f.near[far] = m.unique(f.rep, count, m.links[begin:])
 	m.links = m.links[:begin]
-	return f.near
+	return f.near[far]
 }

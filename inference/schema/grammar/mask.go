@@ -3,6 +3,7 @@ package grammar
 import (
 	"iter"
 	"math/bits"
+	"slices"
 )
 
 // Mask is a set of tokens: those that a grammar allows at a place. It is immutable
@@ -48,34 +49,62 @@ func (k *Mask) set(tokens []int32) {
 func (s State) Mask() (*Mask, error) {
 	m := s.m
 	m.err, m.work = nil, 0
-	c := m.nearConfig(s.at)
-	if k := m.masks.find(c); k != nil {
-		return k, nil
+	c := m.nearConfig(s.at, beyondAll)
+	k := m.masks.find(c)
+	if k == nil {
+		k = m.mask(c)
+		if m.err != nil {
+			return nil, m.err
+		}
+		m.masks.keep(c, k)
 	}
-	k := &Mask{bits: make([]uint64, (m.vocabulary.Size()+63)/64)}
-	m.walk(c, k)
-	if c.done {
-		k.set(m.vocabulary.last)
-	}
-	if m.err != nil {
-		return nil, m.err
-	}
-	for _, word := range k.bits {
-		k.count += bits.OnesCount64(word)
-	}
-	m.masks.keep(c, k)
 	return k, nil
 }
 
-// nearConfig returns a config with the same mask, and the same for all counts that a
-// token is too short to bring to their bounds.
-func (m *Matcher) nearConfig(c *config) *config {
+// mask works a mask out.
+func (m *Matcher) mask(c *config) *Mask {
+	alike := m.nearConfig(c, beyondMost)
+	k := m.masks.find(alike)
+	if k == nil {
+		k = &Mask{bits: make([]uint64, (m.vocabulary.Size()+63)/64)}
+		m.walk(alike, k)
+		if alike.done {
+			k.set(m.vocabulary.last)
+		}
+		k.sum()
+		if alike == c || m.err != nil {
+			return k
+		}
+		m.masks.keep(alike, k)
+	}
+	// All but the long tokens may do the same in both.
+	k = &Mask{bits: slices.Clone(k.bits)}
+	for _, t := range m.vocabulary.long {
+		k.bits[t>>6] &^= 1 << (t & 63)
+		if reach(m, c, m.vocabulary.piece(t)) != m.dead {
+			k.bits[t>>6] |= 1 << (t & 63)
+		}
+	}
+	k.sum()
+	return k
+}
+
+func (k *Mask) sum() {
+	k.count = 0
+	for _, word := range k.bits {
+		k.count += bits.OnesCount64(word)
+	}
+}
+
+// nearConfig returns a config with the same mask, but perhaps for tokens beyond what is
+// far, and the same for all counts that are far from their bounds.
+func (m *Matcher) nearConfig(c *config, far int) *config {
 	if !m.grammar.counts || c.ended {
 		return c
 	}
 	threads := make([]thread, len(c.threads))
 	for i, t := range c.threads {
-		threads[i] = thread{t.node, m.near(t.frame, int32(m.vocabulary.longest))}
+		threads[i] = thread{t.node, m.near(t.frame, far)}
 	}
 	return m.internConfig(threads, c.done)
 }

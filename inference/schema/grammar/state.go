@@ -63,8 +63,13 @@ func (s State) token(token int32) *config {
 	return s.m.dead
 }
 
+// follow begins a call: it leads from a config over a text.
 func follow[T string | []byte](m *Matcher, c *config, text T) *config {
 	m.err, m.work = nil, 0
+	return reach(m, c, text)
+}
+
+func reach[T string | []byte](m *Matcher, c *config, text T) *config {
 	for i := 0; i < len(text) && c != m.dead; i++ {
 		c = m.step(c, text[i])
 	}

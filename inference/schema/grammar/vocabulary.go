@@ -35,9 +35,13 @@ type Vocabulary struct {
 	first  []int32  // where in order the node's own tokens begin; those below follow
 	inside []uint64 // the kinds of text in the labels of the node and all below
 	order  []int32  // text tokens, sorted by piece
-	// longest piece of a token of text, in bytes.
+	// longest piece of a token of text, in bytes, and the tokens with more than usual.
 	longest int
+	long    []int32
 }
+
+// usual is how long the pieces of all but a few tokens are at most, in bytes.
+const usual = 24
 
 // NewVocabulary makes the tree. Token i has the piece text[ends[i-1]:ends[i]] (the
 // first begins at 0): the bytes that it adds to an answer.
@@ -50,6 +54,9 @@ func NewVocabulary(text string, ends []uint32, kind func(token int32) Kind) *Voc
 			v.last = append(v.last, i)
 		case v.kinds[i] == Text && v.piece(i) != "":
 			v.order = append(v.order, i)
+			if len(v.piece(i)) > usual {
+				v.long = append(v.long, i)
+			}
 		}
 	}
 	slices.SortFunc(v.order, func(a, b int32) int {

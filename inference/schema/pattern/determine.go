@@ -29,25 +29,27 @@ type determiner struct {
 	duties  [][]duty // list 0 is empty
 	numbers map[string]int
 	states  map[string]int
-	sets    [][]thread
+	reached [][]thread // by each state
+	classes map[string][][]grammar.Range
 	out     Automaton
+	edges   int
 	work    int
 	key     []byte
-	seen    map[reached]bool
+	seen    map[visit]bool
 }
 
-// reached is a node on the way to a thread. Behind a $ nothing may follow.
-type reached struct {
+// visit is a node on the way to a thread. Behind a $ nothing may follow.
+type visit struct {
 	thread
 	over bool
 }
 
-func (n *nfa) determine(start int) (*Automaton, error) {
-	d := &determiner{nfa: n, duties: [][]duty{nil}, numbers: map[string]int{"": 0}, states: map[string]int{}, seen: map[reached]bool{}}
-	d.state([]thread{{start, 0}}, true)
-	for i := 0; i < len(d.sets); i++ {
+func (n *nfa) determine(start int, begin bool) (*Automaton, error) {
+	d := &determiner{nfa: n, duties: [][]duty{nil}, numbers: map[string]int{"": 0}, states: map[string]int{}, classes: map[string][][]grammar.Range{}, seen: map[visit]bool{}}
+	d.state([]thread{{start, 0}}, begin)
+	for i := 0; i < len(d.reached); i++ {
 		d.leave(i)
-		if len(d.sets) > MaxStates || d.work > maxWork {
+		if len(d.reached) > MaxStates || d.edges > maxEdges || d.work > maxWork {
 			return nil, ErrTooLarge
 		}
 	}
@@ -71,9 +73,9 @@ func (d *determiner) state(from []thread, begin bool) int {
 	if i, ok := d.states[string(d.key)]; ok {
 		return i
 	}
-	i := len(d.sets)
+	i := len(d.reached)
 	d.states[string(d.key)] = i
-	d.sets = append(d.sets, set)
+	d.reached = append(d.reached, set)
 	d.out.states = append(d.out.states, state{final: final})
 	return i
 }
@@ -81,15 +83,15 @@ func (d *determiner) state(from []thread, begin bool) int {
 // close follows nodes that take no character. final says whether the text may end.
 func (d *determiner) close(from []thread, begin bool) (set []thread, final bool) {
 	clear(d.seen)
-	var work []reached
-	visit := func(r reached) {
+	var work []visit
+	follow := func(r visit) {
 		if !d.seen[r] {
 			d.seen[r] = true
 			work = append(work, r)
 		}
 	}
 	for _, t := range from {
-		visit(reached{t, false})
+		follow(visit{t, false})
 	}
 	for len(work) > 0 {
 		r := work[len(work)-1]
@@ -102,17 +104,21 @@ func (d *determiner) close(from []thread, begin bool) (set []thread, final bool)
 				set = append(set, r.thread)
 			}
 		case branch:
-			visit(reached{thread{n.next, r.duty}, r.over})
-			visit(reached{thread{n.other, r.duty}, r.over})
+			follow(visit{thread{n.next, r.duty}, r.over})
+			follow(visit{thread{n.other, r.duty}, r.over})
 		case atBegin:
 			if begin {
-				visit(reached{thread{n.next, r.duty}, r.over})
+				follow(visit{thread{n.next, r.duty}, r.over})
 			}
 		case atEnd:
-			visit(reached{thread{n.next, r.duty}, true})
+			follow(visit{thread{n.next, r.duty}, true})
 		case ahead:
-			if with, ok := d.with(r.duty, duty{n.look, 0}); ok {
-				visit(reached{thread{n.next, with}, r.over})
+			which := n.look
+			if begin {
+				which = n.lookBegin
+			}
+			if with, ok := d.with(r.duty, duty{which, 0}); ok {
+				follow(visit{thread{n.next, with}, r.over})
 			}
 		case matched:
 			final = final || d.kept(r.duty)
@@ -141,7 +147,7 @@ func (d *determiner) with(list int, x duty) (int, bool) {
 // list interns a list of duties, without those that whatever follows fulfils.
 func (d *determiner) list(duties []duty) int {
 	duties = slices.DeleteFunc(duties, func(x duty) bool { return d.looks[x.look].always(x.state) })
-	slices.SortFunc(duties, func(a, b duty) int { return cmp.Or(cmp.Compare(a.look, b.look), cmp.Compare(a.state, b.state)) })
+	slices.SortFunc(duties, compareDuties)
 	duties = slices.Compact(duties)
 	var key []byte
 	for _, x := range duties {
@@ -166,9 +172,9 @@ func (a *Automaton) always(i int) bool {
 // leave works out where all characters lead from state i.
 func (d *determiner) leave(i int) {
 	var edges []edge
-	known := map[string]int{} // from the threads that a range leads to
-	for _, r := range d.ranges(d.sets[i]) {
-		next := d.move(d.sets[i], r.Lo)
+	known := map[string]int{} // from the threads that a class leads to
+	for _, class := range d.partition(d.reached[i]) {
+		next := d.move(d.reached[i], class[0].Lo)
 		if len(next) == 0 {
 			continue
 		}
@@ -182,27 +188,95 @@ func (d *determiner) leave(i int) {
 			to = d.state(next, false)
 			known[string(key)] = to
 		}
-		edges = join(edges, edge{r.Lo, r.Hi, to})
+		for _, r := range class {
+			edges = append(edges, edge{r.Lo, r.Hi, to})
+		}
 		if d.work > maxWork {
 			return
 		}
 	}
-	d.out.states[i].edges = edges
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.lo, b.lo) })
+	joined := edges[:0]
+	for _, e := range edges {
+		joined = join(joined, e)
+	}
+	d.out.states[i].edges = slices.Clip(joined)
+	d.edges += len(joined)
 }
 
-// ranges cuts all characters so that no thread tells those of a range apart.
-func (d *determiner) ranges(set []thread) []grammar.Range {
+// partition sorts all characters into classes that no thread tells apart. Many states
+// have the same one.
+func (d *determiner) partition(set []thread) [][]grammar.Range {
+	var sets []int
+	var duties []duty
+	for _, t := range set {
+		if d.nodes[t.node].kind == consume {
+			sets = append(sets, d.nodes[t.node].set)
+		}
+		duties = append(duties, d.duties[t.duty]...)
+	}
+	slices.Sort(sets)
+	sets = slices.Compact(sets)
+	slices.SortFunc(duties, compareDuties)
+	duties = slices.Compact(duties)
+	key := []byte{}
+	for _, s := range sets {
+		key = binary.AppendUvarint(key, uint64(s)+1)
+	}
+	key = append(key, 0)
+	for _, x := range duties {
+		key = binary.AppendUvarint(key, uint64(x.look))
+		key = binary.AppendUvarint(key, uint64(x.state))
+	}
+	classes, ok := d.classes[string(key)]
+	if !ok {
+		classes = d.split(sets, duties)
+		d.classes[string(key)] = classes
+	}
+	return classes
+}
+
+// split works such a partition out.
+func (d *determiner) split(sets []int, duties []duty) [][]grammar.Range {
+	number := map[string]int{}
+	var classes [][]grammar.Range
+	for _, r := range d.ranges(sets, duties) {
+		if d.work += len(sets) + len(duties); d.work > maxWork {
+			break
+		}
+		key := []byte{}
+		for _, s := range sets {
+			if contains(d.nfa.sets[s], r.Lo) {
+				key = binary.AppendUvarint(key, uint64(s))
+			}
+		}
+		key = append(key, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)
+		for _, x := range duties {
+			key = binary.AppendUvarint(key, uint64(d.looks[x.look].step(x.state, r.Lo)+1))
+		}
+		i, ok := number[string(key)]
+		if !ok {
+			i = len(classes)
+			number[string(key)] = i
+			classes = append(classes, nil)
+		}
+		classes[i] = append(classes[i], r)
+	}
+	return classes
+}
+
+// ranges cuts all characters where a set or a duty begins or ends.
+func (d *determiner) ranges(sets []int, duties []duty) []grammar.Range {
 	var starts []rune
 	mark := func(lo, hi rune) { starts = append(starts, lo, hi+1) }
-	for _, t := range set {
-		n := d.nodes[t.node]
-		for _, r := range n.set {
+	for _, s := range sets {
+		for _, r := range d.nfa.sets[s] {
 			mark(r.Lo, r.Hi)
 		}
-		for _, x := range d.duties[t.duty] {
-			for _, e := range d.looks[x.look].states[x.state].edges {
-				mark(e.lo, e.hi)
-			}
+	}
+	for _, x := range duties {
+		for _, e := range d.looks[x.look].states[x.state].edges {
+			mark(e.lo, e.hi)
 		}
 	}
 	chars := grammar.Others()
@@ -222,6 +296,10 @@ func (d *determiner) ranges(set []thread) []grammar.Range {
 	return out
 }
 
+func compareDuties(a, b duty) int {
+	return cmp.Or(cmp.Compare(a.look, b.look), cmp.Compare(a.state, b.state))
+}
+
 // move returns where a character leads from the threads.
 func (d *determiner) move(set []thread, r rune) []thread {
 	var next []thread
@@ -230,7 +308,7 @@ func (d *determiner) move(set []thread, r rune) []thread {
 		n := d.nodes[t.node]
 		to := 0 // what is matched stays so
 		if n.kind == consume {
-			if !contains(n.set, r) {
+			if !contains(d.nfa.sets[n.set], r) {
 				continue
 			}
 			to = n.next
