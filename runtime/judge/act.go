@@ -1,0 +1,82 @@
+package judge
+
+import (
+	"path"
+	"strings"
+)
+
+// Marks for parts of a text that only the running shell knows.
+const (
+	unknown  = "\uFFFC" // the value of a variable
+	computed = "\uFFF9" // what a command prints
+	telling  = "\uFFFB" // what a command prints that tells about the machine, or packs data
+	marks    = unknown + computed + telling
+)
+
+// open says whether a part of a text is not known.
+func open(s string) bool { return strings.ContainsAny(s, marks) }
+
+// tells are programs whose output is no part of an innocent address.
+var tells = []string{"base64", "base32", "xxd", "od", "tar", "gzip", "zip", "env", "printenv", "history", "whoami", "id",
+	"hostname", "openssl", "ps", "ifconfig", "ip"}
+
+// act is one thing that a call would do: a program run with arguments, or a tool of
+// dure's own.
+type act struct {
+	program string   // its base name; unknown where only the shell knows it
+	full    string   // as it was written
+	args    []string // without wrappers like env or timeout
+	through []string // those wrappers, sudo among them
+	reads   []string // files of redirections
+	writes  []string
+	from    []string // programs whose output it reads, the nearest last
+	to      []string // programs that read its output, the nearest first
+	sets    []string // variables set for it: NAME=value
+	code    string   // program text that an interpreter is given
+	text    string   // content that is written, or said to others
+	hidden  bool     // was found only by decoding
+	// scope is the tool that was called.
+	tool string
+}
+
+// line is the program with its arguments.
+func (a act) line() string { return strings.Join(append([]string{a.program}, a.args...), " ") }
+
+// paths are all files that an act names, cleaned: redirections, and arguments that
+// are no options, and the values of options like --file=x and @x.
+func (a act) paths() []string {
+	var all []string
+	add := func(p string) {
+		if p != "" {
+			all = append(all, clean(p))
+		}
+	}
+	for _, p := range a.reads {
+		add(p)
+	}
+	for _, p := range a.writes {
+		add(p)
+	}
+	for _, arg := range a.args {
+		if strings.HasPrefix(arg, "-") || strings.Contains(arg, "=") {
+			_, value, _ := strings.Cut(arg, "=")
+			add(strings.TrimLeft(value, "@<"))
+			continue
+		}
+		add(strings.TrimLeft(arg, "@<"))
+		// host:path and source:target of copies and mounts.
+		if _, after, ok := strings.Cut(arg, ":"); ok && strings.HasPrefix(after, "/") && !strings.HasPrefix(after, "//") {
+			add(after)
+		}
+	}
+	return all
+}
+
+// clean gives a path one spelling: no doubled slashes, dots or climbing within it. The
+// home folder is ~ already. Slashes at the end go.
+func clean(p string) string {
+	if p == "" {
+		return ""
+	}
+	return path.Clean(p)
+}

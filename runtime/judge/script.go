@@ -1,0 +1,314 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Bounds of reading a command.
+const (
+	maxScript = 256 << 10 // bytes
+	maxActs   = 5000
+	maxDepth  = 8      // scripts within scripts
+	maxSteps  = 20_000 // commands and words read, each time they are
+)
+
+// errTooMuch: the command is beyond what is read.
+var errTooMuch = errors.New("the command is too large or too deeply nested to be judged")
+
+// reader finds the acts of a command.
+type reader struct {
+	tool  string
+	vars  map[string]string // of the script, where they are known
+	acts  []act
+	depth int
+	steps int
+	// notes are oddities that rules look for: words that were put together in a way
+	// that hides them.
+	hidden bool
+}
+
+// readScript reads a shell command. Text that is no shell script is an error.
+func readScript(tool, script string) ([]act, error) {
+	r := &reader{tool: tool, vars: map[string]string{}}
+	if err := r.script(script, pipe{}); err != nil {
+		return nil, err
+	}
+	return r.acts, nil
+}
+
+// pipe is what stands around a command.
+type pipe struct {
+	from, to []string
+	input    string // its standard input, where it is known
+	reads    []string
+	writes   []string
+}
+
+func (r *reader) script(script string, p pipe) error {
+	if len(script) > maxScript || r.depth >= maxDepth {
+		return errTooMuch
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
+	if err != nil {
+		return fmt.Errorf("not a shell command: %w", err)
+	}
+	r.depth++
+	defer func() { r.depth-- }()
+	return r.statements(file.Stmts, p)
+}
+
+func (r *reader) statements(list []*syntax.Stmt, p pipe) error {
+	for _, s := range list {
+		if err := r.statement(s, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) statement(s *syntax.Stmt, p pipe) error {
+	p.reads, p.writes = slices.Clone(p.reads), slices.Clone(p.writes)
+	for _, d := range s.Redirs {
+		switch d.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			p.input = r.document(d.Hdoc)
+		case syntax.WordHdoc:
+			p.input = r.literal(d.Word)
+		case syntax.RdrIn:
+			p.reads = append(p.reads, r.literal(d.Word))
+		case syntax.DplIn, syntax.DplOut:
+			if to := r.literal(d.Word); strings.Contains(to, "/") { // >& file
+				p.writes = append(p.writes, to)
+			}
+		case syntax.RdrInOut:
+			p.reads, p.writes = append(p.reads, r.literal(d.Word)), append(p.writes, r.literal(d.Word))
+		default:
+			p.writes = append(p.writes, r.literal(d.Word))
+		}
+	}
+	return r.command(s.Cmd, p)
+}
+
+func (r *reader) command(c syntax.Command, p pipe) error {
+	if err := r.spend(); err != nil {
+		return err
+	}
+	switch c := c.(type) {
+	case nil:
+		return nil
+	case *syntax.CallExpr:
+		return r.call(c, p)
+	case *syntax.BinaryCmd:
+		return r.binary(c, p)
+	case *syntax.Block:
+		return r.statements(c.Stmts, p)
+	case *syntax.Subshell:
+		return r.statements(c.Stmts, p)
+	case *syntax.IfClause:
+		for i := c; i != nil; i = i.Else {
+			if err := errors.Join(r.statements(i.Cond, p), r.statements(i.Then, p)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case *syntax.WhileClause:
+		return errors.Join(r.statements(c.Cond, p), r.statements(c.Do, p))
+	case *syntax.ForClause:
+		return r.loop(c, p)
+	case *syntax.CaseClause:
+		for _, item := range c.Items {
+			if err := r.statements(item.Stmts, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	case *syntax.FuncDecl:
+		return r.function(c, p)
+	case *syntax.TimeClause:
+		if c.Stmt == nil {
+			return nil
+		}
+		return r.statement(c.Stmt, p)
+	case *syntax.CoprocClause:
+		return r.statement(c.Stmt, p)
+	case *syntax.DeclClause:
+		for _, a := range c.Args {
+			r.assign(a)
+		}
+		return nil
+	}
+	return r.substitutions(c)
+}
+
+// loop reads the body with each value that the variable is known to take.
+func (r *reader) loop(c *syntax.ForClause, p pipe) error {
+	w, ok := c.Loop.(*syntax.WordIter)
+	if !ok {
+		return r.statements(c.Do, p)
+	}
+	values := r.fields(w.Items...)
+	if len(values) == 0 || len(values) > 20 {
+		values = []string{unknown}
+	}
+	for _, v := range values {
+		r.vars[w.Name.Value] = v
+		if err := r.statements(c.Do, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// function reads a body where it is declared. One that calls itself twice, side by
+// side, never ends: it is told by the name fork-bomb.
+func (r *reader) function(c *syntax.FuncDecl, p pipe) error {
+	name, calls, background := c.Name.Value, 0, false
+	syntax.Walk(c.Body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			if len(n.Args) > 0 && n.Args[0].Lit() == name {
+				calls++
+			}
+		case *syntax.Stmt:
+			background = background || n.Background
+		}
+		return true
+	})
+	if calls >= 2 || calls == 1 && background {
+		if err := r.add(act{program: "fork-bomb", full: name}); err != nil {
+			return err
+		}
+	}
+	return r.statement(c.Body, p)
+}
+
+func (r *reader) binary(c *syntax.BinaryCmd, p pipe) error {
+	if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
+		return errors.Join(r.statement(c.X, p), r.statement(c.Y, p))
+	}
+	left, right := p, p
+	left.to = append(r.heads(c.Y), p.to...)
+	left.writes = nil
+	right.from = append(slices.Clone(p.from), r.heads(c.X)...)
+	right.input, right.reads = r.output(c.X), nil
+	return errors.Join(r.statement(c.X, left), r.statement(c.Y, right))
+}
+
+// heads are the programs that a statement names, to say what a pipe leads to.
+func (r *reader) heads(s *syntax.Stmt) []string {
+	var names []string
+	syntax.Walk(s, func(n syntax.Node) bool {
+		c, ok := n.(*syntax.CallExpr)
+		if !ok || r.spend() != nil {
+			return r.steps < maxSteps
+		}
+		words := r.fields(c.Args...)
+		for len(words) > 0 {
+			name := base(words[0])
+			names = append(names, name)
+			w, ok := wrappers[name]
+			if !ok {
+				break
+			}
+			words, _ = unwrap(w, words[1:])
+		}
+		return true
+	})
+	return names
+}
+
+// spend counts a step of reading; a command that takes too many is not read to its end.
+func (r *reader) spend() error {
+	if r.steps++; r.steps > maxSteps {
+		return errTooMuch
+	}
+	return nil
+}
+
+func (r *reader) add(a act) error {
+	if len(r.acts) >= maxActs {
+		return errTooMuch
+	}
+	a.tool, a.hidden = r.tool, a.hidden || r.hidden
+	r.acts = append(r.acts, a)
+	return nil
+}
+
+// call reads a simple command.
+func (r *reader) call(c *syntax.CallExpr, p pipe) error {
+	if err := r.substitutions(c); err != nil {
+		return err
+	}
+	var sets []string
+	for _, a := range c.Assigns {
+		name, value := r.assigned(a)
+		sets = append(sets, name+"="+value)
+		if len(c.Args) == 0 {
+			r.vars[name] = value
+		}
+	}
+	words := r.fields(c.Args...)
+	if len(words) == 0 {
+		if len(sets) > 0 || len(p.writes) > 0 {
+			return r.add(act{program: "set", sets: sets, reads: p.reads, writes: p.writes})
+		}
+		return nil
+	}
+	a := act{full: words[0], args: words[1:], sets: sets, from: p.from, to: p.to, reads: p.reads, writes: p.writes}
+	a.program = base(a.full)
+	return r.run(a, p.input)
+}
+
+func base(name string) string { return strings.TrimPrefix(path.Base(name), `\`) }
+
+// substitutions reads the commands within the words of a command.
+func (r *reader) substitutions(c syntax.Node) error {
+	var err error
+	syntax.Walk(c, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			err = errors.Join(err, r.statements(n.Stmts, pipe{to: []string{"$()"}}))
+			return false
+		case *syntax.ProcSubst:
+			to := pipe{to: []string{"<()"}}
+			if call, ok := c.(*syntax.CallExpr); ok && len(call.Args) > 0 {
+				if words := r.fields(call.Args[0]); len(words) > 0 {
+					to.to = []string{base(words[0])}
+				}
+			}
+			err = errors.Join(err, r.statements(n.Stmts, to))
+			return false
+		}
+		return true
+	})
+	return err
+}
+
+func (r *reader) assign(a *syntax.Assign) {
+	name, value := r.assigned(a)
+	if name != "" {
+		r.vars[name] = value
+	}
+}
+
+func (r *reader) assigned(a *syntax.Assign) (name, value string) {
+	if a.Name == nil {
+		return "", ""
+	}
+	switch {
+	case a.Value != nil:
+		value = r.literal(a.Value)
+	case a.Array != nil || a.Index != nil:
+		value = unknown
+	}
+	if a.Append {
+		value = r.vars[a.Name.Value] + value
+	}
+	return a.Name.Value, value
+}
