@@ -189,12 +189,26 @@ type Finding struct {
 	Why    string
 }
 
-// Look finds what speaks against a call; the worst counts.
+// Look finds what speaks against a call; the worst counts. What the agent thought does
+// not: it is judged by what it does.
 func (r *Rules) Look(call tool.Call) Finding {
 	acts, err := acts(call)
 	if err != nil {
 		return Finding{Action: "refuse", Rule: "unreadable", Class: "form", Why: err.Error()}
 	}
+	return r.worst(acts)
+}
+
+// LookThrough is Look that reads also what the agent thought before the call.
+func (r *Rules) LookThrough(call tool.Call) Finding {
+	thought := r.worst([]act{{program: "reasoning", tool: "reasoning", text: call.Reasoning}})
+	if f := r.Look(call); f.Action == "block" || thought.Action == "allow" {
+		return f
+	}
+	return thought
+}
+
+func (r *Rules) worst(acts []act) Finding {
 	found := Finding{Action: "allow"}
 	for i := range acts {
 		for j := range r.rules {
