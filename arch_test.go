@@ -96,6 +96,8 @@ var knows = map[string][]string{
 	"dure/inference/front":        {"dure/inference", "dure/inference/front/strict"},
 	"dure/inference/front/strict": {"dure/inference"},
 	"dure/inference/openai":       {"dure/inference", "dure/inference/front", "dure/inference/front/strict"},
+	"dure/inference/anthropic":    {"dure/inference", "dure/inference/front", "dure/inference/front/strict"},
+	"dure/inference/ollama":       {"dure/inference", "dure/inference/front", "dure/inference/front/strict"},
 }
 
 // pure packages import nothing that acts: no engine, process, network or clock.

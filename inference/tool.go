@@ -63,6 +63,7 @@ const (
 	EffortMedium  Effort = "medium"
 	EffortHigh    Effort = "high"
 	EffortXHigh   Effort = "xhigh"
+	EffortMax     Effort = "max"
 )
 
 // Reasoning says how much a model thinks before it answers. A model that does not

@@ -159,6 +159,22 @@ func (p *player) compare(tokens []Token) {
 	if want := p.naive(tokens); !p.cfg.Opaque && got.Reuse != want || got.Reuse > want {
 		p.fatalf("%v: %d tokens can be reused, lookup says %+v", tokens, want, got)
 	}
+	session := SessionID(len(tokens) % 8)
+	got = p.t.Lookup(tokens, session)
+	in := p.t.Inspect(tokens, session, 2)
+	at, slowest := 0, Gone
+	for _, s := range in.Spans {
+		if s.From != at || s.To <= at || s.Tier == Gone {
+			p.fatalf("%v: spans %v", tokens, in.Spans)
+		}
+		at, slowest = s.To, slower(slowest, s.Tier)
+	}
+	if in.Reuse != got.Reuse || in.Tier != got.Tier || at != got.Reuse || got.Tier > slowest {
+		p.fatalf("%v: lookup says %+v, inspection %+v", tokens, got, in)
+	}
+	if (in.Past != nil) != (p.t.sessions[session] != nil) {
+		p.fatalf("session %d: %+v", session, in.Past)
+	}
 }
 
 // pick a lease, the same for the same dice.

@@ -283,6 +283,23 @@ func TestStoryDriftedTemplate(t *testing.T) {
 		if m := w.t.Lookup(faithful, 7); m.Broke != nil || m.Reuse != 450 {
 			t.Errorf("a faithful prompt: %+v", m)
 		}
+		for name, c := range map[string]struct {
+			tokens []Token
+			want   Past
+		}{
+			"faithful":    {faithful, Past{450, 450, []Token{}}},
+			"shorter":     {prompt[:100], Past{450, 100, prompt[100:103]}},
+			"without end": {slices.Concat(prompt, thinking, answer[:49]), Past{450, 449, answer[49:]}},
+			"drifted":     {slices.Concat(prompt, answer), Past{450, 300, thinking[:3]}},
+		} {
+			in := w.t.Inspect(c.tokens, 7, 3)
+			if p := in.Past; p == nil || p.Length != c.want.Length || p.Same != c.want.Same || !slices.Equal(p.Next, c.want.Next) {
+				t.Errorf("%s: %+v, want %+v", name, p, c.want)
+			}
+			if w.t.Inspect(c.tokens, 8, 3).Past != nil || w.t.Inspect(c.tokens, 0, 3).Past != nil {
+				t.Errorf("%s: a session that is not known has a past", name)
+			}
+		}
 		drifted := slices.Concat(prompt, answer, text("more", 20))
 		p, _ := w.serve(Request{Tokens: drifted, Session: 7}, nil, Idle)
 		want := Break{At: 300, Was: thinking[0], Is: answer[0]}

@@ -48,7 +48,7 @@ func (p placement) verify(memory []llm.Memory) []deviation {
 			continue // counted once: the file's own pages can be dropped for it
 		case plan.Driver:
 			continue // the sum says it
-		case plan.Compute:
+		case plan.Compute, plan.DraftComp:
 			slack = max(computeSlack, row.Measured/20)
 		case inAll:
 			slack = driverSlack
@@ -60,11 +60,11 @@ func (p placement) verify(memory []llm.Memory) []deviation {
 	return all
 }
 
-// held is what the engine holds on a device; copied are weights that it holds
-// twice.
-func held(memory []llm.Memory, device string) (sum llm.Memory, copied uint64) {
+// held is what the engine holds on a device for a part of the model; copied are
+// weights that it holds twice.
+func held(memory []llm.Memory, device, part string) (sum llm.Memory, copied uint64) {
 	for _, b := range memory {
-		if b.Device != device {
+		if b.Device != device || b.Part != part {
 			continue
 		}
 		if isCopy(b.Buffer) {
@@ -94,11 +94,18 @@ func (p placement) compare(memory []llm.Memory) []deviation {
 	var all []deviation
 	for i := range p.plan.Devices {
 		a := &p.plan.Devices[i]
-		has, copied := held(memory, a.Device.Name)
+		has, copied := held(memory, a.Device.Name, "")
 		all = append(all,
 			deviation{a.Device.Name, plan.Weights, a.Bytes(plan.Weights), has.Weights},
 			deviation{a.Device.Name, plan.KV + " and " + plan.Recurrent, a.Bytes(plan.KV) + a.Bytes(plan.Recurrent), has.Cache},
 			deviation{a.Device.Name, plan.Compute, a.Bytes(plan.Compute), has.Compute})
+		if p.plan.MTP > 0 {
+			mtp, _ := held(memory, a.Device.Name, llm.PartMTP)
+			all = append(all,
+				deviation{a.Device.Name, plan.DraftKV, a.Bytes(plan.DraftKV), mtp.Cache},
+				deviation{a.Device.Name, plan.DraftComp, a.Bytes(plan.DraftComp), mtp.Compute})
+			has.Cache, has.Compute = has.Cache+mtp.Cache, has.Compute+mtp.Compute
+		}
 		if copied > 0 {
 			all = append(all, deviation{Device: a.Device.Name, Item: repacked, Measured: copied})
 		}
@@ -126,13 +133,30 @@ func ofProcess(a *plan.Allocation) (sum uint64) {
 	return sum
 }
 
-// measurement is what the next plan of this shape should know. A card's change is
-// no measurement: other programs may be in it.
-func (p placement) measurement(memory []llm.Memory) plan.Measurement {
-	m := plan.Measurement{Shape: p.plan.Shape(), Compute: map[string]uint64{}}
-	for _, b := range memory {
-		m.Compute[b.Device] += b.Compute
+// measurements are what the next plan of these shapes should know: of the main context
+// and that of the layers for further tokens. A card's change is no measurement: other
+// programs may be in it.
+func (p placement) measurements(memory []llm.Memory) []plan.Measurement {
+	all := []plan.Measurement{p.measurement(memory)}
+	if p.plan.MTP > 0 {
+		all = append(all, plan.Measurement{Shape: p.plan.DraftShape(), Compute: scratch(memory, llm.PartMTP)})
 	}
+	return all
+}
+
+// scratch is what a part of a model computes in, by device.
+func scratch(memory []llm.Memory, part string) map[string]uint64 {
+	all := map[string]uint64{}
+	for _, b := range memory {
+		if b.Part == part {
+			all[b.Device] += b.Compute
+		}
+	}
+	return all
+}
+
+func (p placement) measurement(memory []llm.Memory) plan.Measurement {
+	m := plan.Measurement{Shape: p.plan.Shape(), Compute: scratch(memory, "")}
 	for name, r := range p.driver {
 		if r.why != "" || r.by != byProcess {
 			continue
@@ -140,7 +164,10 @@ func (p placement) measurement(memory []llm.Memory) plan.Measurement {
 		if m.Driver == nil {
 			m.Driver = map[string]uint64{}
 		}
-		m.Driver[name] = r.beyond(held(memory, name))
+		has, copied := held(memory, name, "")
+		mtp, _ := held(memory, name, llm.PartMTP)
+		has.Cache, has.Compute = has.Cache+mtp.Cache, has.Compute+mtp.Compute
+		m.Driver[name] = r.beyond(has, copied)
 	}
 	return m
 }

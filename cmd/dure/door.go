@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/inference/cert"
+	"dure/inference/front"
 	"dure/inference/key"
 )
 
@@ -20,6 +21,7 @@ type doorOptions struct {
 	keys            string
 	tls             bool
 	tlsCert, tlsKey string
+	connections     int
 }
 
 func (o *doorOptions) register(cmd *cobra.Command) {
@@ -27,6 +29,7 @@ func (o *doorOptions) register(cmd *cobra.Command) {
 	f.StringVar(&o.keys, "keys", "", "the file of keys (see dure key); "+key.FileName+" in DURE_HOME if empty")
 	f.BoolVar(&o.tls, "tls", false, "serve https with a certificate that dure makes")
 	f.StringVar(&o.tlsCert, "tls-cert", "", "serve https with this certificate (PEM, with those between it and its authority); needs --tls-key")
+	f.IntVar(&o.connections, "connections", front.DefaultConnections, "connections at once; beyond that those without a request give way, then new ones get 503")
 	f.StringVar(&o.tlsKey, "tls-key", "", "the key of --tls-cert (PEM)")
 }
 
@@ -34,6 +37,8 @@ func (o *doorOptions) validate() error {
 	switch {
 	case (o.tlsCert == "") != (o.tlsKey == ""):
 		return errors.New("--tls-cert and --tls-key belong together: give both, or --tls alone for a certificate that dure makes")
+	case o.connections < 1:
+		return fmt.Errorf("--connections %d: must be at least 1", o.connections)
 	case o.tls && o.tlsCert != "":
 		return errors.New("--tls makes a certificate, --tls-cert names one: give one of them")
 	}

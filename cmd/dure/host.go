@@ -201,8 +201,10 @@ func (h *host) loaded(ctx context.Context, name string, p placement, c *runner.C
 		h.log.Warn("memory is not as planned", "model", name, "device", d.Device, "item", d.Item,
 			"planned", size(int64(d.Planned)), "measured", size(int64(d.Measured)))
 	}
-	if err := h.measured.add(p.model, p.measurement(stats.Memory)); err != nil {
-		h.log.Warn("measured sizes are not kept", "error", err)
+	for _, m := range p.measurements(stats.Memory) {
+		if err := h.measured.add(p.model, m); err != nil {
+			h.log.Warn("measured sizes are not kept", "error", err)
+		}
 	}
 }
 

@@ -88,7 +88,7 @@ func (o *loadOptions) wish() (w plan.Wish, err error) {
 // unplanned is for models whose memory cannot be told before: what only a plan
 // can keep is refused, the rest goes to the engine as it is.
 func (o *loadOptions) unplanned(cfg *llm.Config, p *placement) error {
-	for flag, given := range map[string]bool{"--yarn": o.yarn, "--reserve": o.reserve != "", "--kv auto": o.kv == "auto"} {
+	for flag, given := range map[string]bool{"--yarn": o.yarn, "--reserve": o.reserve != "", "--kv auto": o.kv == "auto", "--spec mtp": o.spec.mode == string(llm.SpeculationMTP)} {
 		if given {
 			return fmt.Errorf("%s needs a plan of the memory, which cannot be made for this model; leave it out", flag)
 		}
@@ -111,7 +111,7 @@ func shape(cfg *llm.Config, m plan.Model, p *plan.Plan) {
 	cfg.Context, cfg.Sequences, cfg.Planned = p.Context, p.Active, true
 	cfg.KeyType, cfg.ValueType = typeName(p.Cache.Keys), typeName(p.Cache.Values)
 	cfg.Unified, cfg.ShortWindow, cfg.MicroBatch, cfg.Outputs = p.Pool == plan.Unified, p.ShortWindow, p.MicroBatch, p.Outputs
-	cfg.Rollback = p.Rollback
+	cfg.MTP, cfg.Rollback = p.MTP, max(p.MTP, p.Rollback)
 	if p.YarnFactor > 1 {
 		cfg.Yarn = engine.Yarn{Factor: p.YarnFactor, Original: m.Geometry.TrainContext}
 	}

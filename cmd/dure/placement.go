@@ -120,16 +120,19 @@ func (h *host) plan(ctx context.Context, m plan.Model, asked placement, shrink i
 		w.Agents = max(1, usualAgents>>max(0, shrink-2))
 	}
 	w.Draft = asked.draft.model
-	if w.Rollback, err = h.opt.load.spec.rollback(m.Geometry, w.Draft != nil); err != nil {
-		return plan.Plan{}, err
-	}
 	w.Outputs = h.opt.load.spec.outputs(m.Geometry, w.ShortWindow, w.Draft != nil)
 	w.Pool = autoPool(w.Pool, measuredPool(h.home, h.engine.key(), m), w.Active)
 	in := plan.Input{Model: m, Devices: devices, Wish: w, Measured: h.measured.shapes(m)}
-	if w.Context > 0 {
+	return h.opt.load.spec.planGuesses(in, func(in plan.Input) (plan.Plan, error) { return planContext(in, len(devices) > 1, shrink) })
+}
+
+// planContext plans the context that was asked for, or else the usual, made smaller as
+// often as shrink says.
+func planContext(in plan.Input, card bool, shrink int) (plan.Plan, error) {
+	if in.Wish.Context > 0 {
 		return plan.Make(in)
 	}
-	usual := usualFor(m.Geometry.TrainContext, len(devices) > 1)
+	usual := usualFor(in.Model.Geometry.TrainContext, card)
 	if shrink == 0 {
 		in.Wish.Context = usual
 		return plan.Make(in)

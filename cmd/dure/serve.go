@@ -194,6 +194,9 @@ func (h *host) serveOn(ctx context.Context, in entrance, entry catalog.Entry, op
 		Hosts:   opt.hosts, Origins: opt.origins, Keys: keyed{in.ring}, Closing: closing,
 	})}
 	srv := front.NewServer(busy, h.log)
+	crowd := front.NewCrowd(opt.door.connections, h.log, registry)
+	crowd.Watch(srv)
+	in.Listener = crowd.Listen(in.Listener, in.cert != nil)
 	served := make(chan error, 1)
 	go func() { served <- in.serve(srv) }()
 	if err := h.preload(ctx, entry, in, out); err != nil {

@@ -10,9 +10,9 @@ import (
 	"dure/inference/llm"
 )
 
-const specHelp = "speculative decoding: ngram guesses what followed in the text before and checks several tokens in a step, where that pays; auto: ngram for models that can take it, else off; off"
+const specHelp = "speculative decoding: several tokens are guessed and checked in a step, where that pays; ngram guesses what followed in the text before, mtp has the model's own layers for further tokens guess (Qwen3.5 and later files have them), auto does both as far as the model can take it and there is memory, off"
 
-const rollbackHelp = "guesses that a sequence can take back, for models with recurrent layers: each takes the memory of one more state (3 where --spec ngram or --draft is given for such a model)"
+const rollbackHelp = "guesses that a sequence can take back, for models with recurrent layers: each takes the memory of one more state (3 where --spec ngram or mtp or --draft is given for such a model)"
 
 // usualRollback is enough for what guesses win in most steps.
 const usualRollback = 3
@@ -41,13 +41,13 @@ func (o *specOptions) validate() error {
 	if o.depth > 0 && o.mode == string(llm.SpeculationOff) && (o.draft == "" || o.draft == draftOff) {
 		return fmt.Errorf("--spec-depth %d: nothing is guessed with --spec off and no --draft; leave it out, or say who guesses", o.depth)
 	}
-	all := []string{string(llm.SpeculationAuto), string(llm.SpeculationNgram), string(llm.SpeculationOff)}
+	all := []string{string(llm.SpeculationAuto), string(llm.SpeculationNgram), string(llm.SpeculationMTP), string(llm.SpeculationOff)}
 	for _, known := range all {
 		if o.mode == known || o.mode == "" {
 			return nil
 		}
 	}
-	return fmt.Errorf("--spec %q: must be auto, ngram or off%s", o.mode, catalog.DidYouMean(o.mode, all))
+	return fmt.Errorf("--spec %q: must be auto, ngram, mtp or off%s", o.mode, catalog.DidYouMean(o.mode, all))
 }
 
 // outputs is how many rows with logits a step should have room for; 0 = one for each
@@ -64,7 +64,7 @@ func (o *specOptions) outputs(g *gguf.Geometry, shortWindow, drafted bool) int {
 // where nobody guesses it is an error: it would cost memory for nothing.
 func (o *specOptions) rollback(g *gguf.Geometry, drafted bool) (int, error) {
 	mode := llm.Speculation(o.mode)
-	guesses := drafted || mode == llm.SpeculationNgram || mode == llm.SpeculationAuto && o.back > 0
+	guesses := drafted || mode == llm.SpeculationNgram || mode == llm.SpeculationMTP || mode == llm.SpeculationAuto && o.back > 0
 	switch {
 	case o.back < 0:
 		return 0, fmt.Errorf("--rollback %d: must not be negative", o.back)

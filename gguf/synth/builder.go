@@ -75,12 +75,14 @@ func (b *builder) matrix(name string, in, out int) {
 }
 
 // bits adds a matrix that MoreBits stores as Q6_K in some layers.
-func (b *builder) bits(name string, layer, in, out int) {
+func (b *builder) bits(name string, layer, in, out int) { b.scaledBits(name, layer, 1, in, out) }
+
+func (b *builder) scaledBits(name string, layer int, scale float64, in, out int) {
 	t := b.Weights
 	if b.MoreBits && moreBits(layer, b.blocks()) {
 		t = gguf.Q6K
 	}
-	b.tensor(name, t, 1/math.Sqrt(float64(in)), in, out)
+	b.tensor(name, t, scale/math.Sqrt(float64(in)), in, out)
 }
 
 // moreBits is the rule of the engine's quantiser: the first and last eighth of
@@ -120,6 +122,10 @@ func (b *builder) embedding(std float64) {
 	if b.MoreBits && b.Tied {
 		t = gguf.Q6K
 	}
+	if b.Chain {
+		b.table("token_embd.weight", t, std, itself)
+		return
+	}
 	b.tensor("token_embd.weight", t, std, b.Embedding, b.Vocabulary)
 }
 
@@ -137,6 +143,10 @@ func (b *builder) head() {
 	if b.MoreBits {
 		t = gguf.Q6K
 	}
+	if b.Chain {
+		b.table("output.weight", t, logitSpread/math.Sqrt(float64(b.Embedding)), b.before)
+		return
+	}
 	b.tensor("output.weight", t, logitSpread/math.Sqrt(float64(b.Embedding)), b.Embedding, b.Vocabulary)
 }
 
@@ -144,7 +154,7 @@ func (b *builder) head() {
 func (b *builder) gatedFFN(p string, layer int) {
 	b.matrix(p+"ffn_gate.weight", b.Embedding, b.FeedForward)
 	b.matrix(p+"ffn_up.weight", b.Embedding, b.FeedForward)
-	b.bits(p+"ffn_down.weight", layer, b.FeedForward, b.Embedding)
+	b.scaledBits(p+"ffn_down.weight", layer, b.noise(), b.FeedForward, b.Embedding)
 }
 
 // prefix is the start of the names of a block's tensors.

@@ -54,6 +54,11 @@ type Config struct {
 	Delta Delta
 	// MTP is the number of blocks that predict further tokens (qwen35).
 	MTP int
+	// Chain makes a model that expects token t+1 behind token t, and whose MTP block
+	// guesses so (llama, qwen35); Noise, 0 to 1, is how much of what its blocks add
+	// disturbs it.
+	Chain bool
+	Noise float64
 	// Pooling is how a vector is made of those of an input's tokens, as the format
 	// numbers it: 1 mean, 2 the first token's, 3 the last one's, 4 a score for each of
 	// Classes (bert). 0 is mean for bert and none for the others.
@@ -132,6 +137,9 @@ func (c Config) validate() error {
 	}
 	if !canFill(c.Weights) {
 		return fmt.Errorf("synth: no random weights of type %v", c.Weights)
+	}
+	if c.Chain && c.Tied || !c.Chain && c.Noise != 0 || c.Noise < 0 || c.Noise > 1 {
+		return fmt.Errorf("synth: Noise %g: must be 0 to 1, of a Chain, which has an output matrix of its own", c.Noise)
 	}
 	if c.MoreBits && c.Weights != gguf.Q4K {
 		return fmt.Errorf("synth: MoreBits goes with Q4_K, not with %v", c.Weights)

@@ -32,7 +32,7 @@ func NewLlama(c Config) (*gguf.Writer, error) {
 		b.matrix(p+"attn_q.weight", b.Embedding, b.Heads*b.HeadDim)
 		b.matrix(p+"attn_k.weight", b.Embedding, b.KVHeads*b.HeadDim)
 		b.bits(p+"attn_v.weight", i, b.Embedding, b.KVHeads*b.HeadDim)
-		b.matrix(p+"attn_output.weight", b.Heads*b.HeadDim, b.Embedding)
+		b.adds(p+"attn_output.weight", b.Heads*b.HeadDim, b.Embedding)
 		b.norm(p+"ffn_norm.weight", b.Embedding)
 		b.gatedFFN(p, i)
 	}

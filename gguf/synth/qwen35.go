@@ -81,7 +81,7 @@ func (b *builder) qwen35Layer(i int, recurrent bool) {
 		b.matrix(p+"attn_q.weight", b.Embedding, 2*b.Heads*b.HeadDim)
 		b.matrix(p+"attn_k.weight", b.Embedding, b.KVHeads*b.HeadDim)
 		b.bits(p+"attn_v.weight", i, b.Embedding, b.KVHeads*b.HeadDim)
-		b.matrix(p+"attn_output.weight", b.Heads*b.HeadDim, b.Embedding)
+		b.adds(p+"attn_output.weight", b.Heads*b.HeadDim, b.Embedding)
 		b.norm(p+"attn_q_norm.weight", b.HeadDim)
 		b.norm(p+"attn_k_norm.weight", b.HeadDim)
 	}
@@ -101,13 +101,17 @@ func (b *builder) deltaNet(p string, i int) {
 	b.matrix(p+"ssm_beta.weight", b.Embedding, d.Heads)
 	b.matrix(p+"ssm_alpha.weight", b.Embedding, d.Heads)
 	b.norm(p+"ssm_norm.weight", d.State)
-	b.matrix(p+"ssm_out.weight", d.Inner(), b.Embedding)
+	b.adds(p+"ssm_out.weight", d.Inner(), b.Embedding)
 }
 
 // nextn adds what an MTP block has beyond attention: the projection of hidden
 // state and embedding, and their norms.
 func (b *builder) nextn(p string) {
-	b.matrix(p+"nextn.eh_proj.weight", 2*b.Embedding, b.Embedding)
+	if b.Chain {
+		b.firstHalf(p+"nextn.eh_proj.weight", b.Embedding)
+	} else {
+		b.matrix(p+"nextn.eh_proj.weight", 2*b.Embedding, b.Embedding)
+	}
 	b.norm(p+"nextn.enorm.weight", b.Embedding)
 	b.norm(p+"nextn.hnorm.weight", b.Embedding)
 	b.norm(p+"nextn.shared_head_norm.weight", b.Embedding)

@@ -32,6 +32,8 @@ func TestGolden(t *testing.T) {
 		{"llama q4_k_m", Llama, Config{Weights: gguf.Q4K, MoreBits: true, Embedding: 256, Layers: 4}, "aab082055b6b94f0"},
 		{"qwen35", Qwen35, Config{}, "d5e7f557894efb96"},
 		{"qwen35 with MTP", Qwen35, Config{MTP: 1}, "7c85feaa46ae689f"},
+		{"qwen35 chain", Qwen35, Config{MTP: 1, Chain: true, Noise: 0.5}, "5cbce49f82a183ad"},
+		{"qwen35 chain q4_1", Qwen35, Config{MTP: 1, Chain: true, Weights: gguf.Q4_1}, "61bd81d77899d590"},
 		{"qwen35 q8_0", Qwen35, Config{Weights: gguf.Q8_0}, "9c4cfb42d520498b"},
 		{"gemma3", Gemma3, Config{}, "788b1abf9fb6913b"},
 		{"bert", BERT, Config{}, "46de6ea63a42b12e"},
@@ -88,6 +90,9 @@ func TestRefusals(t *testing.T) {
 		"FeedForward is -256": {FeedForward: -256},
 		"MoreBits goes with":  {MoreBits: true},
 		"Window is -1":        {Window: -1},
+		"Noise 0: must":       {Chain: true, Tied: true},
+		"Noise 0.5: must":     {Noise: 0.5},
+		"Noise 2: must":       {Chain: true, Noise: 2},
 	} {
 		if err := Llama(io.Discard, c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got error %v, want one with %q", c, err, want)

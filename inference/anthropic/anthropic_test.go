@@ -17,9 +17,9 @@ import (
 
 type world struct{ *fronttest.World }
 
-func newWorld(t testing.TB, generate fronttest.GenerateFunc) world {
+func newWorld(t testing.TB, generate fronttest.GenerateFunc, change ...func(*front.Options)) world {
 	t.Helper()
-	return world{fronttest.New(t, []front.Surface{Surface()}, generate)}
+	return world{fronttest.New(t, []front.Surface{Surface()}, generate, change...)}
 }
 
 func (w world) post(path, body string) (status int, answer string) {
@@ -50,7 +50,7 @@ func TestRequestsReachTheModel(t *testing.T) {
 		rest + `,"system":[{"type":"text","text":"a","cache_control":{"type":"ephemeral","ttl":"1h"}},{"type":"text","text":"b"}]`: {
 			Messages: []inference.Message{{Role: "system", Content: "a\nb"}, user}, Reasoning: off, Caller: inference.Caller{PinPrefix: true}},
 		rest + `,"thinking":{"type":"enabled","budget_tokens":2000}`:              {Messages: []inference.Message{user}, Reasoning: inference.Reasoning{Budget: 2000}},
-		rest + `,"thinking":{"type":"adaptive"},"output_config":{"effort":"max"}`: {Messages: []inference.Message{user}, Reasoning: inference.Reasoning{Effort: inference.EffortXHigh}},
+		rest + `,"thinking":{"type":"adaptive"},"output_config":{"effort":"max"}`: {Messages: []inference.Message{user}, Reasoning: inference.Reasoning{Effort: inference.EffortMax}},
 		rest + `,"thinking":{"type":"disabled"}`:                                  {Messages: []inference.Message{user}, Reasoning: off},
 		rest + `,"tools":[{"name":"look","description":"d","input_schema":{"type":"object","properties":{"b":{},"a":{}}},"strict":true,"type":"custom"}],"tool_choice":{"type":"tool","name":"look","disable_parallel_tool_use":true}`: {
 			Messages: []inference.Message{user}, Reasoning: off, Tools: []inference.Tool{{Name: "look", Description: "d", Parameters: schema, Strict: true}},
@@ -239,6 +239,16 @@ func TestWhyAnswersEnd(t *testing.T) {
 	cut := newWorld(t, fronttest.Script(nil, fronttest.Started(), call(0, "c", "look", `{"a":`), inference.Event{Kind: inference.EventDone, Finish: inference.FinishLength, Usage: &inference.Usage{}}))
 	if status, answer := cut.post("/v1/messages", "{"+rest+"}"); status != 200 || !strings.Contains(answer, `"content":[],"stop_reason":"max_tokens"`) || !json.Valid([]byte(answer)) {
 		t.Errorf("%d %s", status, answer)
+	}
+}
+
+func TestCountIsNotBilled(t *testing.T) {
+	keys := fronttest.Keys{"k": {}}
+	w := newWorld(t, fronttest.Script(nil), func(o *front.Options) { o.Keys = keys })
+	r := w.Do("POST", "/v1/messages/count_tokens", `{"model":"small","messages":[{"role":"user","content":"q"}]}`,
+		"Content-Type", "application/json", "anthropic-version", "2023-06-01", "X-Api-Key", "k")
+	if s := keys["k"].Settled(); r.Status != 200 || len(s) != 1 || s[0].PromptTokens != 0 {
+		t.Errorf("%d %s, settled %+v", r.Status, r.Body, s)
 	}
 }
 

@@ -46,7 +46,7 @@ func messages(x *front.Exchange, r *http.Request) error {
 }
 
 // countTokens answers POST /v1/messages/count_tokens: of the prompt as the model
-// would read it.
+// would read it. None is computed, so that none is counted to the key.
 func countTokens(x *front.Exchange, r *http.Request) error {
 	req, listing, err := read(x, r, known, checkCount)
 	if err != nil {
@@ -65,6 +65,6 @@ func countTokens(x *front.Exchange, r *http.Request) error {
 		if err != nil {
 			return 0, err
 		}
-		return len(tokens), x.JSON(http.StatusOK, map[string]int{"input_tokens": len(tokens)})
+		return 0, x.JSON(http.StatusOK, map[string]int{"input_tokens": len(tokens)})
 	})
 }

@@ -157,9 +157,9 @@ func setThinking(d *strict.Decoder, r *request, v strict.Value) error {
 	return err
 }
 
-// efforts are those of output_config; "max" is above the highest here.
+// efforts are those of output_config.
 var efforts = map[string]inference.Effort{
-	"low": inference.EffortLow, "medium": inference.EffortMedium, "high": inference.EffortHigh, "xhigh": inference.EffortXHigh, "max": inference.EffortXHigh,
+	"low": inference.EffortLow, "medium": inference.EffortMedium, "high": inference.EffortHigh, "xhigh": inference.EffortXHigh, "max": inference.EffortMax,
 }
 
 func setOutputConfig(d *strict.Decoder, r *request, v strict.Value) error {
@@ -242,16 +242,42 @@ func setMetadata(d *strict.Decoder, _ *request, v strict.Value) error {
 	})
 }
 
+// keepsAll is the edit of a conversation that edits nothing: all thinking stays in it.
+const keepsAll = "clear_thinking_20251015"
+
 // setContextManagement takes what edits nothing. What would drop parts of a
 // conversation is refused: nothing is cut here.
 func setContextManagement(d *strict.Decoder, _ *request, v strict.Value) error {
 	return d.Object(v, strict.MaxMembers, func(name string, v strict.Value) error {
 		if name == "edits" {
-			if !d.IsEmpty(v) {
-				return d.Unsupported("not supported: the server edits no conversation; leave it out")
-			}
-			return nil
+			return d.List(v, func(v strict.Value) error { return setEdit(d, v) })
 		}
 		return d.Unknown(v)
 	})
+}
+
+func setEdit(d *strict.Decoder, v strict.Value) error {
+	kind, all := "", false
+	err := d.Object(v, strict.MaxMembers, func(name string, v strict.Value) (err error) {
+		switch name {
+		case "type":
+			kind, err = d.Text(v)
+		case "keep":
+			all = strict.IsText("all")(d, v)
+			if !all {
+				err = d.Skip(v)
+			}
+		default: // of edits that are refused
+			err = d.Skip(v)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+	case kind == "":
+		err = d.Missing("type")
+	case kind != keepsAll || !all:
+		err = d.Unsupported("not supported: the server edits no conversation; the only edit that is accepted is %s with keep \"all\", which edits nothing", keepsAll)
+	}
+	return err
 }

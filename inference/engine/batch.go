@@ -93,6 +93,7 @@ func (c *Context) Decode(b *Batch) error {
 			c.outputs[i] = i < b.n && b.logits[i] != 0
 		}
 		c.computed(b)
+		c.hidden.computed(b)
 		return nil
 	case 1:
 		return ErrPoolFull

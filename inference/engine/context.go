@@ -157,6 +157,8 @@ type Context struct {
 	lent bool
 	// history of each sequence; nil without Rollback.
 	history []history
+	// hidden rows are kept; nil where they are not.
+	hidden *hidden
 	// rows of the last Decode that have logits, by batch index.
 	outputs []bool
 	cpu     time.Duration
@@ -165,7 +167,9 @@ type Context struct {
 }
 
 // NewContext allocates the KV cache and compute buffers.
-func (m *Model) NewContext(opt ContextOptions) (*Context, error) { return m.newContext(opt, nil) }
+func (m *Model) NewContext(opt ContextOptions) (*Context, error) {
+	return m.newContext(opt, nil, llama.ContextTypeDefault)
+}
 
 // NewContextBeside makes a context that computes with the threads of another one,
 // which must belong to the same goroutine and outlive it: the threads of two pools
@@ -173,10 +177,10 @@ func (m *Model) NewContext(opt ContextOptions) (*Context, error) { return m.newC
 // the other's.
 func (m *Model) NewContextBeside(other *Context, opt ContextOptions) (*Context, error) {
 	opt.Threads, opt.Poll = other.opt.Threads, other.opt.Poll
-	return m.newContext(opt, other)
+	return m.newContext(opt, other, llama.ContextTypeDefault)
 }
 
-func (m *Model) newContext(opt ContextOptions, beside *Context) (*Context, error) {
+func (m *Model) newContext(opt ContextOptions, beside *Context, kind llama.ContextType) (*Context, error) {
 	if err := opt.validate(); err != nil {
 		return nil, fmt.Errorf("%w: context options: %w", ErrLoad, err)
 	}
@@ -184,6 +188,7 @@ func (m *Model) newContext(opt ContextOptions, beside *Context) (*Context, error
 	if err != nil {
 		return nil, fmt.Errorf("%w: context options: %w", ErrLoad, err)
 	}
+	p.CtxType = kind
 	m.lib.log.takeProblems()
 	handle, err := llama.InitFromModel(m.handle, p)
 	if err != nil {

@@ -22,6 +22,8 @@ type LoadOptions struct {
 	Path string
 	// GPULayers to offload; negative means all of them.
 	GPULayers int
+	// MTP loads the layers that predict further tokens too, where the file has any.
+	MTP bool
 	// Progress is called from the loading thread with 0..1; may be nil.
 	Progress func(float32)
 }
@@ -32,6 +34,7 @@ type Model struct {
 	handle llama.Model
 	vocab  llama.Vocab
 	facts  Facts
+	mtp    bool // loaded with LoadOptions.MTP
 
 	vocabulary *Vocabulary
 }
@@ -49,6 +52,7 @@ type Facts struct {
 	Vocabulary   int // tokens
 	Parameters   uint64
 	Bytes        uint64 // of the weights
+	MTP          int    // layers that predict further tokens, not among Layers
 	Recurrent    bool   // has no KV cache at all
 	Hybrid       bool   // some layers recurrent, some attention
 	Encoder      bool
@@ -91,6 +95,7 @@ func (l *Library) LoadModel(ctx context.Context, opt LoadOptions) (*Model, error
 	defer loading.Unlock()
 	params := llama.ModelDefaultParams()
 	params.NGpuLayers = int32(opt.GPULayers)
+	params.LoadMTP = boolByte(opt.MTP)
 	params.ProgressCallback = progressCallback()
 	loading.report = func(p float32) bool {
 		if opt.Progress != nil {
@@ -102,7 +107,7 @@ func (l *Library) LoadModel(ctx context.Context, opt LoadOptions) (*Model, error
 	if err != nil {
 		return nil, err
 	}
-	m.vocabulary = readVocabulary(m)
+	m.vocabulary, m.mtp = readVocabulary(m), opt.MTP
 	return m, nil
 }
 
@@ -151,6 +156,7 @@ func (m *Model) readFacts() Facts {
 		Vocabulary:   int(llama.VocabNTokens(m.vocab)),
 		Parameters:   llama.ModelNParams(m.handle),
 		Bytes:        llama.ModelSize(m.handle),
+		MTP:          int(llama.ModelNLayerNextN(m.handle)),
 		Recurrent:    llama.ModelIsRecurrent(m.handle),
 		Hybrid:       llama.ModelIsHybrid(m.handle),
 		Encoder:      llama.ModelHasEncoder(m.handle),

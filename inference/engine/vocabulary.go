@@ -106,6 +106,9 @@ func (v *Vocabulary) Piece(t Token, special bool) string {
 	return v.text[start:v.ends[t]]
 }
 
+// Controls are the texts of all control tokens.
+func (v *Vocabulary) Controls() []string { return v.controls }
+
 // IsEOG reports whether a token ends a generation (EOS, EOT and their like).
 func (v *Vocabulary) IsEOG(t Token) bool { return v.eog[t] }
 

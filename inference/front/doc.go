@@ -2,14 +2,15 @@
 // surface decodes it, a model answers, and what the surface encodes goes out from
 // here.
 //
-// It owns the checks at the door (Host, Origin, API key), the route table, reading
-// a body within its limits, deadlines, request ids, the log line and the metrics of
-// a request, the way of a generation through a model, how a stream is written and
-// its silences are filled, and the routes of the server's own: /v1/dure/*, /health
-// and /metrics. It does not own models, queues or processes and decides nothing
-// about them: whatever implements [Models] does; nor any client's wire format: a
-// [Surface] does. It imports nothing of ours but the vocabulary package inference
-// and its own package strict. Surfaces import it; only cmd/dure builds it.
+// It owns how many connections there are ([Crowd]), the checks at the door (Host,
+// Origin, API key), the route table, reading a body within its limits, deadlines,
+// request ids, the log line and the metrics of a request, the way of a generation
+// through a model, how a stream is written and its silences are filled, and the routes
+// of the server's own: /v1/dure/*, /health and /metrics. It does not own models, queues
+// or processes and decides nothing about them: whatever implements [Models] does; nor
+// any client's wire format: a [Surface] does. It imports nothing of ours but the
+// vocabulary package inference and its own package strict. Surfaces import it; only
+// cmd/dure builds it.
 //
 // Invariants:
 //   - No answer waits for a body that it does not need: it is sent at once and

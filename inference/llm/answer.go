@@ -236,22 +236,23 @@ func (a *reply) done(finish inference.FinishReason, warnings []inference.Warning
 	a.yield(inference.Event{Kind: inference.EventDone, Finish: finish, Stop: stop, Warnings: append(a.r.warnings, warnings...), Usage: &inference.Usage{
 		PromptTokens: len(a.r.prompt), CompletionTokens: a.completed, CachedTokens: p.reused.Reuse, ReasoningTokens: a.thought,
 		QueueMS: ms(p.queue), RestoreMS: ms(p.restore), PrefillMS: ms(p.prefill), DecodeMS: ms(p.decode),
-		Prefix: a.prefix(p.reused), DraftedTokens: p.drafted, AcceptedTokens: p.accepted,
+		Prefix: a.l.prefixUsage(p.reused), DraftedTokens: p.drafted, AcceptedTokens: p.accepted,
 	}}, nil)
 }
 
-// prefix says where reused tokens came from, and why there were no more.
-func (a *reply) prefix(m kvcache.Match) *inference.PrefixUsage {
+// prefixUsage says where reused tokens came from, and why there were no more.
+func (l *LLM) prefixUsage(m kvcache.Match) *inference.PrefixUsage {
 	u := &inference.PrefixUsage{Tier: m.Tier.String()}
 	if m.Reason != kvcache.ReasonNone {
 		u.Reason = m.Reason.String()
 	}
 	if b := m.Broke; b != nil {
-		u.Break = &inference.PrefixBreak{Position: b.At, Was: a.piece(b.Was), Is: a.piece(b.Is)}
+		u.Break = &inference.PrefixBreak{Position: b.At, Was: l.shown(b.Was), Is: l.shown(b.Is)}
 	}
 	return u
 }
 
-func (a *reply) piece(t int32) string {
-	return strings.ToValidUTF8(a.l.vocabulary.Piece(t, true), "\uFFFD")
+// shown is the text of a token, for people.
+func (l *LLM) shown(t int32) string {
+	return strings.ToValidUTF8(l.vocabulary.Piece(t, true), "\uFFFD")
 }

@@ -47,6 +47,9 @@ type Config struct {
 	// Rollback is how many guesses a sequence of a model with recurrent layers can take
 	// back, for the memory of as many states; 0 is none, and then none are made for it.
 	Rollback int
+	// MTP is how many tokens the model's own layers for further tokens guess at most; 0
+	// is none, and then they need not be loaded. It takes a Rollback of as many.
+	MTP int
 	// Draft, when set, is a smaller model of the same vocabulary, loaded beside, that
 	// guesses coming tokens too. It stays the caller's to close, after the LLM.
 	Draft *engine.Model `json:"-"`

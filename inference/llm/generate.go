@@ -41,15 +41,13 @@ func (l *LLM) prepare(ctx context.Context, asked *inference.Request) (*reply, er
 	if err != nil {
 		return nil, err
 	}
-	room := l.info.Context
-	if m := req.Params.MaxTokens; m > 0 {
-		room = min(room, m)
-	}
-	plan := l.plan(req.Reasoning, room)
-	prompt, thinking, err := l.prompt(ctx, req, plan)
+	room, plan := l.room(req)
+	w, err := l.prompt(ctx, req, plan)
 	if err != nil {
 		return nil, err
 	}
+	l.recalled(&w)
+	prompt, thinking := w.tokens, w.thinking
 	sampler.Prompt(prompt)
 	who, err := l.caller(req, prompt)
 	if err != nil {
@@ -76,6 +74,16 @@ func (l *LLM) prepare(ctx context.Context, asked *inference.Request) (*reply, er
 		sampler: sampler, outbox: make(chan item, outboxItems), submitted: time.Now(), index: index,
 	}}
 	return a, a.reader(thinking)
+}
+
+// room is the most tokens that an answer may have, and what becomes of the wish for
+// thinking in it.
+func (l *LLM) room(req *inference.Request) (int, plan) {
+	room := l.info.Context
+	if m := req.Params.MaxTokens; m > 0 {
+		room = min(room, m)
+	}
+	return room, l.plan(req.Reasoning, room)
 }
 
 // reader makes what reads the answer.

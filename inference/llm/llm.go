@@ -21,6 +21,7 @@ type LLM struct {
 	log        *slog.Logger
 	model      *engine.Model
 	vocabulary *engine.Vocabulary
+	fence      *fence
 	template   *chat.Template
 	speech     speech
 	grammars   grammars
@@ -61,7 +62,7 @@ func New(model *engine.Model, cfg Config, log *slog.Logger) (*LLM, error) {
 	l := &LLM{
 		cfg: cfg, log: log, model: model, template: template,
 		bos: special(model, f.BOS), eos: special(model, f.EOS),
-		vocabulary: model.Vocabulary(), chatWarning: warning, large: make(chan struct{}, 1),
+		vocabulary: model.Vocabulary(), fence: newFence(model.Vocabulary().Controls()), chatWarning: warning, large: make(chan struct{}, 1),
 		inbox: make(chan command, 64), wake: make(chan struct{}, 1),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -112,7 +113,8 @@ func (l *LLM) Close() error {
 // command is what callers put into the inbox.
 type command struct {
 	submit *request // or
-	cancel *request
+	cancel *request // or
+	look   *look
 	// stopped says that the answer is whole: its reader found a stop string.
 	stopped bool
 }

@@ -35,6 +35,8 @@ type owner struct {
 	guesser *guesser
 	// drafter is nil where no draft model guesses.
 	drafter *drafter
+	// heads is nil where the model's own layers do not guess.
+	heads *heads
 	// tidied is when tidy was last called, tidying whether it found something.
 	tidied  time.Time
 	tidying bool
@@ -111,7 +113,10 @@ func (l *LLM) newOwner() (_ *owner, err error) {
 		return nil, err
 	}
 	o.batch, o.pace, o.guesser = o.ctx.NewBatch(), newPace(l.cfg.Threads, o.ctx.Waited()), newGuesser(l.cfg)
-	if o.drafter, err = l.newDrafter(o.ctx); err != nil {
+	if o.drafter, err = l.newDrafter(o.ctx); err == nil {
+		o.heads, err = l.newHeads(o.ctx)
+	}
+	if err != nil {
 		o.close()
 		return nil, err
 	}
@@ -145,7 +150,7 @@ func (l *LLM) prefixOptions() prefix.Options {
 }
 
 func (o *owner) close() {
-	err := errors.Join(o.drafter.close(), o.batch.Close(), o.ctx.Close())
+	err := errors.Join(o.heads.close(), o.drafter.close(), o.batch.Close(), o.ctx.Close())
 	if o.cache != nil {
 		err = errors.Join(o.cache.Close(), err)
 	}
@@ -227,8 +232,12 @@ func (o *owner) sleep() (d time.Duration, ok bool) {
 }
 
 func (o *owner) take(c command) {
-	if c.cancel != nil {
+	switch {
+	case c.cancel != nil:
 		o.cancel(c.cancel, c.stopped)
+		return
+	case c.look != nil:
+		c.look.seen <- o.cache.Inspect(c.look.tokens, c.look.session, differing)
 		return
 	}
 	r := c.submit
@@ -355,7 +364,7 @@ func (o *owner) keepPace(took time.Duration) {
 	if now == before {
 		return
 	}
-	if err := errors.Join(o.ctx.SetThreads(now), o.drafter.setThreads(now)); err != nil {
+	if err := errors.Join(o.ctx.SetThreads(now), o.drafter.setThreads(now), o.heads.setThreads(now)); err != nil {
 		o.l.log.Error("set threads", "error", err)
 		return
 	}

@@ -152,9 +152,15 @@ func (p *past) forget(name spoken) {
 func (p *past) longest(of []spoken) (k int, tokens []engine.Token) {
 	for k = len(of) - 1; k >= 0; k-- {
 		if e := p.of[of[k]]; e != nil {
-			p.byUse.MoveToFront(e)
 			return k, e.Value.(*remembered).tokens
 		}
 	}
 	return -1, nil
+}
+
+// touch notes that a conversation was used.
+func (p *past) touch(name spoken) {
+	if e := p.of[name]; e != nil {
+		p.byUse.MoveToFront(e)
+	}
 }

@@ -185,6 +185,7 @@ func TestPastForgetsWhatWasNotAskedForLongest(t *testing.T) {
 					t.Fatalf("%d %v, want %d", k, tokens, wantK)
 				}
 				if at >= 0 {
+					p.touch(asked[k])
 					found := want[at]
 					want = slices.Insert(slices.Delete(want, at, at+1), 0, found)
 				}

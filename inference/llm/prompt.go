@@ -11,34 +11,34 @@ import (
 	"dure/inference/engine"
 )
 
-// prompt is what a request asks to continue, as tokens that fit the context, and
-// whether that ends in open thinking.
-func (l *LLM) prompt(ctx context.Context, req *inference.Request, p plan) (tokens []engine.Token, thinking bool, err error) {
-	tokens, thinking, err = l.promptTokens(ctx, req, p)
+// prompt is what a request asks to continue, in tokens that fit the context.
+func (l *LLM) prompt(ctx context.Context, req *inference.Request, p plan) (wording, error) {
+	w, err := l.wording(ctx, req, p)
 	switch {
 	case err != nil:
-		return nil, false, err
-	case len(tokens) == 0:
-		return nil, false, refuse(source(req), "the prompt is empty; it needs at least one token")
-	case len(tokens) >= l.info.Context:
-		return nil, false, l.exceeded(req, fmt.Sprint(len(tokens)), len(tokens))
+		return wording{}, err
+	case len(w.tokens) == 0:
+		return wording{}, refuse(source(req), "the prompt is empty; it needs at least one token")
+	case len(w.tokens) >= l.info.Context:
+		return wording{}, l.exceeded(req, fmt.Sprint(len(w.tokens)), len(w.tokens))
 	}
-	return tokens, thinking, nil
+	return w, nil
 }
 
-func (l *LLM) promptTokens(ctx context.Context, req *inference.Request, plan plan) (tokens []engine.Token, thinking bool, err error) {
+func (l *LLM) wording(ctx context.Context, req *inference.Request, plan plan) (w wording, err error) {
 	switch p := req.Prompt; {
 	case p == nil && len(req.Messages) == 0:
-		return nil, false, refuse("messages", "messages is empty; send at least one message")
+		return w, refuse("messages", "messages is empty; send at least one message")
 	case p == nil:
 		return l.conversation(ctx, req, plan)
 	case len(req.Messages) > 0:
-		return nil, false, refuse("prompt", "send either messages or a prompt, not both")
+		return w, refuse("prompt", "send either messages or a prompt, not both")
 	case p.Tokens != nil:
-		return p.Tokens, false, l.checkTokens("prompt", p.Tokens)
+		return wording{tokens: p.Tokens}, l.checkTokens("prompt", p.Tokens)
 	default:
-		tokens, err = l.encode(ctx, req, p.Text)
-		return tokens, false, err
+		w.text = p.Text
+		w.tokens, err = l.encode(ctx, req, p.Text)
+		return w, err
 	}
 }
 
@@ -62,7 +62,12 @@ func (l *LLM) encode(ctx context.Context, req *inference.Request, text string) (
 	if least := l.model.MinTokens(len(text)); least >= l.info.Context {
 		return nil, l.exceeded(req, fmt.Sprintf("at least %d", least), least)
 	}
-	return l.Tokenize(ctx, text, true)
+	return l.fence.tokens(text, func(part string, first bool) ([]engine.Token, error) {
+		if first {
+			return l.Tokenize(ctx, part, true)
+		}
+		return l.tokenize(ctx, part, false, true)
+	})
 }
 
 // exceeded says what does not fit and which message is the largest, since that

@@ -36,10 +36,23 @@ type reentry struct {
 	mu       sync.Mutex
 	past     past
 	counters struct {
-		reentered, tokens                        atomic.Uint64
-		unknown, template, border, room, cutStop atomic.Uint64
+		reentered, tokens, cutStop atomic.Uint64
+		missed                     [missRoom + 1]atomic.Uint64
 	}
 }
+
+// miss is why past answers of a conversation were rendered anew.
+type miss uint8
+
+const (
+	missNone     miss = iota
+	missUnknown       // none of them is remembered
+	missTemplate      // the template shows no place where the rest begins
+	missBorder        // that place is not between two tokens
+	missRoom          // as it was said it leaves too little room for the answer
+)
+
+func (m miss) String() string { return [...]string{"", "unknown", "template", "border", "room"}[m] }
 
 // Reentry counts how the past answers of conversations came into prompts.
 type Reentry struct {
@@ -73,35 +86,74 @@ func (l *LLM) Reentry() Reentry {
 	p := &l.reentry.past
 	return Reentry{
 		Reentered: c.reentered.Load(), ReenteredTokens: c.tokens.Load(),
-		RerenderedUnknown: c.unknown.Load(), RerenderedTemplate: c.template.Load(),
-		RerenderedBorder: c.border.Load(), RerenderedRoom: c.room.Load(),
+		RerenderedUnknown: c.missed[missUnknown].Load(), RerenderedTemplate: c.missed[missTemplate].Load(),
+		RerenderedBorder: c.missed[missBorder].Load(), RerenderedRoom: c.missed[missRoom].Load(),
 		NotRemembered: c.cutStop.Load(),
 		Conversations: len(p.of), Bytes: p.bytes, Forgotten: p.gone,
 	}
 }
 
-// conversation returns the tokens of a request's messages, and whether the answer
-// begins in the middle of thinking.
-func (l *LLM) conversation(ctx context.Context, req *inference.Request, p plan) (tokens []engine.Token, thinking bool, err error) {
+// wording is what a request has the model read.
+type wording struct {
+	tokens []engine.Token
+	// thinking says that the answer begins in the middle of thinking.
+	thinking bool
+	// text is what the template makes of the messages, with the opening of the answer;
+	// of a prompt the text as it came, empty where that was tokens. The opening is what
+	// is behind the first rendered bytes.
+	text     string
+	rendered int
+	// fenced is text as it is tokenised (see fence).
+	fenced string
+	// said is how many of the tokens, in front, are remembered ones; tail is the text of
+	// those behind them.
+	said int
+	tail string
+	// past is the remembered conversation that was found, if found says so; missed why it
+	// did not re-enter, and cause the template's part in that.
+	past   spoken
+	found  bool
+	missed miss
+	cause  error
+}
+
+// conversation returns what a request's messages become. It counts nothing (see recalled).
+func (l *LLM) conversation(ctx context.Context, req *inference.Request, p plan) (w wording, err error) {
 	o := l.renderOptions(req, p)
 	messages, prefix := begun(req)
 	// It is rendered in any case: what the template refuses is refused, also
 	// where the past is known.
 	text, err := l.template.Render(messages, o)
 	if err != nil {
-		return nil, false, err
+		return w, err
 	}
 	var opening string
-	opening, thinking = l.opening(text, prefix, p)
-	said, tail, err := l.recall(ctx, req, messages, text, opening, o)
+	opening, w.thinking = l.opening(text, prefix, p)
+	shown := rendering{messages, text, opening, o}
+	if l.fence.keep(messages, &shown, prefix) {
+		if shown.text, err = l.template.Render(shown.messages, shown.options); err != nil {
+			return w, err
+		}
+	}
+	w.fenced = shown.text + shown.opening
+	w.text, w.rendered = l.fence.open(w.fenced), len(l.fence.open(shown.text))
+	said, tail, err := l.recall(ctx, req, messages, shown, &w)
 	switch {
 	case err != nil:
 	case said == nil:
-		tokens, err = l.encode(ctx, req, text+opening)
+		w.tokens, err = l.encode(ctx, req, w.fenced)
 	default:
-		tokens, err = l.fitting(ctx, req, text+opening, said, tail)
+		err = l.fitting(ctx, req, said, tail, &w)
 	}
-	return tokens, thinking, err
+	return w, err
+}
+
+// rendering is a conversation as the model is to read it.
+type rendering struct {
+	messages []inference.Message
+	text     string
+	opening  string // of the answer
+	options  chat.RenderOptions
 }
 
 // opening is what the template's opening of an answer is followed by, and whether the
@@ -115,41 +167,65 @@ func (l *LLM) opening(rendered, prefix string, p plan) (text string, thinking bo
 }
 
 // recall returns the longest remembered past of a request and the tokens that
-// follow it; nothing where there is no past that can re-enter, which it counts.
-func (l *LLM) recall(ctx context.Context, req *inference.Request, messages []inference.Message, rendered, opening string, o chat.RenderOptions) (said, tail []engine.Token, err error) {
+// follow it; nothing where there is no past that can re-enter, of which w says why.
+func (l *LLM) recall(ctx context.Context, req *inference.Request, messages []inference.Message, shown rendering, w *wording) (said, tail []engine.Token, err error) {
 	answered := slices.ContainsFunc(messages, func(m inference.Message) bool { return m.Role == inference.RoleAssistant })
 	if l.cfg.Rerender || !answered {
 		return nil, nil, nil
 	}
-	of, c := names(begin(req), messages), &l.reentry.counters
+	of := names(begin(req), messages)
 	l.reentry.mu.Lock()
 	k, said := l.reentry.past.longest(of)
 	l.reentry.mu.Unlock()
 	if k < 0 {
-		c.unknown.Add(1)
+		w.missed = missUnknown
 		return nil, nil, nil
 	}
-	text, err := l.template.Tail(rendered, messages, k, o)
+	w.past, w.found = of[k], true
+	text, err := l.template.Tail(shown.text, shown.messages, k, shown.options)
 	if err != nil {
-		if c.template.Add(1) == 1 {
-			l.log.Warn("past answers are read again with each turn", "model", l.cfg.Name, "error", err)
-		}
+		w.missed, w.cause = missTemplate, err
 		return nil, nil, nil
 	}
-	if text += opening; len(said)+l.model.MinTokens(len(text)) >= l.info.Context {
-		c.room.Add(1)
+	if text += shown.opening; len(said)+l.model.MinTokens(len(text)) >= l.info.Context {
+		w.missed = missRoom
 		return nil, nil, nil
 	}
-	if tail, err = l.tokenize(ctx, text, false, true); err != nil {
+	if tail, err = l.fence.tokens(text, func(part string, first bool) ([]engine.Token, error) {
+		return l.tokenize(ctx, part, false, true)
+	}); err != nil {
 		return nil, nil, err
 	}
 	if !l.apart(text, tail) {
-		if c.border.Add(1) == 1 {
-			l.log.Warn("past answers are read again with each turn: the chat template ends them with no control token", "model", l.cfg.Name)
-		}
+		w.missed = missBorder
 		return nil, nil, nil
 	}
+	w.tail = l.fence.open(text)
 	return said, tail, nil
+}
+
+// recalled counts how a request's past came into its prompt, says once what stands in
+// the way of all of them, and keeps what was used.
+func (l *LLM) recalled(w *wording) {
+	c := &l.reentry.counters
+	if w.found {
+		l.reentry.mu.Lock()
+		l.reentry.past.touch(w.past)
+		l.reentry.mu.Unlock()
+	}
+	if w.said > 0 {
+		c.reentered.Add(1)
+		c.tokens.Add(uint64(w.said))
+	}
+	if w.missed == missNone || c.missed[w.missed].Add(1) > 1 {
+		return
+	}
+	switch w.missed {
+	case missTemplate:
+		l.log.Warn("past answers are read again with each turn", "model", l.cfg.Name, "error", w.cause)
+	case missBorder:
+		l.log.Warn("past answers are read again with each turn: the chat template ends them with no control token", "model", l.cfg.Name)
+	}
 }
 
 // apart reports whether a text has the same tokens behind any other tokens as
@@ -172,25 +248,24 @@ const (
 	worthShorter = 10
 )
 
-// fitting returns the prompt as it was said, unless it leaves less room than
+// fitting takes the prompt as it was said, unless it leaves less room than
 // the answer wants and rendering anew leaves clearly more.
-func (l *LLM) fitting(ctx context.Context, req *inference.Request, rendered string, said, tail []engine.Token) ([]engine.Token, error) {
+func (l *LLM) fitting(ctx context.Context, req *inference.Request, said, tail []engine.Token, w *wording) error {
 	limit, prompt := l.info.Context, slices.Concat(said, tail)
 	want := req.Params.MaxTokens
 	if want <= 0 || want >= limit {
 		want = limit / answerShare
 	}
 	if len(prompt)+want > limit {
-		anew, err := l.encode(ctx, req, rendered)
+		anew, err := l.encode(ctx, req, w.fenced)
 		shorter := len(prompt) - len(anew)
 		if len(prompt) >= limit || err == nil && shorter*worthShorter >= len(prompt) {
-			l.reentry.counters.room.Add(1)
-			return anew, err
+			w.tokens, w.missed = anew, missRoom
+			return err
 		}
 	}
-	l.reentry.counters.reentered.Add(1)
-	l.reentry.counters.tokens.Add(uint64(len(said)))
-	return prompt, nil
+	w.tokens, w.said = prompt, len(said)
+	return nil
 }
 
 // utterance collects one answer as it was sampled and as it was handed out.

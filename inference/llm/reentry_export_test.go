@@ -9,8 +9,9 @@ import (
 
 // PromptOf is the prompt that a request would have now.
 func (l *LLM) PromptOf(ctx context.Context, req *inference.Request) ([]engine.Token, error) {
-	tokens, _, err := l.prompt(ctx, req, l.plan(req.Reasoning, l.info.Context))
-	return tokens, err
+	w, err := l.prompt(ctx, req, l.plan(req.Reasoning, l.info.Context))
+	l.recalled(&w)
+	return w.tokens, err
 }
 
 // Apart is apart.

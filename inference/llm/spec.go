@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"errors"
 	"fmt"
 
 	"dure/inference/engine"
@@ -17,7 +18,11 @@ const (
 	SpeculationOff Speculation = "off"
 	// SpeculationNgram guesses what followed in the text before, where that pays.
 	SpeculationNgram Speculation = "ngram"
-	// SpeculationAuto is ngram for models that can take it, off for others.
+	// SpeculationMTP has the model's own layers for further tokens guess, where that
+	// pays.
+	SpeculationMTP Speculation = "mtp"
+	// SpeculationAuto is ngram for models that can take it, off for others; the model's
+	// own layers guess too, where Config.MTP says so.
 	SpeculationAuto Speculation = "auto"
 )
 
@@ -41,8 +46,11 @@ func GuessRows(vocabulary int) int {
 	return max(leastRows, min(guessBytes/(4*max(vocabulary, 1)), mostRows))
 }
 
-// speculate settles what guesses there are: cfg.Speculation is then off or ngram.
+// speculate settles what guesses there are: cfg.Speculation is then off, ngram or mtp.
 func (c *Config) speculate(f engine.Facts) (note string, err error) {
+	if err := c.checkMTP(f); err != nil {
+		return "", err
+	}
 	recurrent := f.Recurrent || f.Hybrid
 	stuck := recurrent && c.Rollback == 0 || f.SlidingWin > 0 && c.ShortWindow
 	switch c.Speculation {
@@ -53,17 +61,17 @@ func (c *Config) speculate(f engine.Facts) (note string, err error) {
 			c.Speculation = SpeculationOff
 			note = "no speculative decoding: this model's sequences cannot go back when a guess was wrong"
 		}
-	case SpeculationNgram:
+	case SpeculationNgram, SpeculationMTP:
 		if stuck {
 			return "", fmt.Errorf("speculative decoding needs %s", goBack)
 		}
 	default:
-		return "", fmt.Errorf("speculation %q is not known, must be auto, ngram or off", c.Speculation)
+		return "", fmt.Errorf("speculation %q is not known, must be auto, ngram, mtp or off", c.Speculation)
 	}
 	if c.Draft != nil && stuck {
 		return "", fmt.Errorf("a draft model needs %s", goBack)
 	}
-	guesses := c.Speculation == SpeculationNgram || c.Draft != nil
+	guesses := c.Speculation == SpeculationNgram || c.Draft != nil || c.MTP > 0
 	if !guesses || !recurrent {
 		c.Rollback = 0
 	}
@@ -75,6 +83,23 @@ func (c *Config) speculate(f engine.Facts) (note string, err error) {
 		c.Outputs = GuessRows(f.Vocabulary)
 	}
 	return note, nil
+}
+
+// checkMTP refuses to have layers guess that are not there, and has guesses of those
+// that are taken back.
+func (c *Config) checkMTP(f engine.Facts) error {
+	switch {
+	case c.MTP < 0 || c.MTP > MostGuesses:
+		return fmt.Errorf("MTP depth %d, must be 0 to %d", c.MTP, MostGuesses)
+	case c.MTP == 0 && c.Speculation == SpeculationMTP:
+		return errors.New("speculation mtp, but no tokens to guess are given (MTP)")
+	case c.MTP == 0:
+		return nil
+	case c.Draft != nil:
+		return errors.New("a draft model and the model's own layers for further tokens both guess; leave out one of them")
+	}
+	c.Rollback = max(c.Rollback, c.MTP)
+	return f.CheckMTP()
 }
 
 const goBack = "a model whose sequences can go back when a guess was wrong; this one keeps a state that cannot: leave it off, or reserve memory for older states (--rollback)"
@@ -89,7 +114,7 @@ type guesser struct {
 }
 
 func newGuesser(c Config) *guesser {
-	if c.Speculation != SpeculationNgram && c.Draft == nil {
+	if c.Speculation != SpeculationNgram && c.Draft == nil && c.MTP == 0 {
 		return nil
 	}
 	rows := max(c.Outputs, c.Sequences)
@@ -126,14 +151,27 @@ func (o *owner) guess(rows []sched.Row, reading bool) [][]engine.Token {
 			most = min(most, n)
 		}
 		offer := r.stream.Guess(most)
-		g.offers = append(g.offers, offer.Better(r.stream.Draft(o.drafter.can(r, most))))
+		g.offers = append(g.offers, offer.Better(r.stream.Draft(o.makes(r, most))))
 	}
 	depths := g.policy.Choose(spec.Step{Context: o.meanLength(rows), Offers: g.offers, Reading: reading})
-	o.draft(rows, depths)
+	if o.heads != nil {
+		o.foresee(rows, depths)
+	} else {
+		o.draft(rows, depths)
+	}
 	for i, row := range rows {
 		g.taken = append(g.taken, o.alive[row.ID].stream.Take(depths[i]))
 	}
 	return g.taken
+}
+
+// makes is how many tokens of a text a draft model, or the model's own layers, could
+// guess, up to most.
+func (o *owner) makes(r *request, most int) int {
+	if o.heads != nil {
+		return o.heads.can(r, min(most, o.l.cfg.MTP))
+	}
+	return o.drafter.can(r, most)
 }
 
 // meanLength of the sequences of some rows, in tokens.
@@ -155,6 +193,7 @@ func (o *owner) check(r *request, at int, guess []engine.Token) {
 		next, end = o.draw(r, at+i, begin+i)
 		return next, end == nil
 	})
+	o.followAnswer(r, at, 1+accepted)
 	o.extend(r, 1+accepted)
 	o.l.stats.checked(len(guess), accepted)
 	if len(guess) > 0 {

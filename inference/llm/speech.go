@@ -92,7 +92,7 @@ func (l *LLM) plan(w inference.Reasoning, room int) plan {
 }
 
 // efforts in rising order.
-var efforts = []inference.Effort{inference.EffortMinimal, inference.EffortLow, inference.EffortMedium, inference.EffortHigh, inference.EffortXHigh}
+var efforts = []inference.Effort{inference.EffortMinimal, inference.EffortLow, inference.EffortMedium, inference.EffortHigh, inference.EffortXHigh, inference.EffortMax}
 
 // nearest is the effort among those that the template names which is nearest to what
 // is wanted, the lower of two.

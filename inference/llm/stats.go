@@ -129,11 +129,17 @@ type Memory struct {
 	// device that it belongs to.
 	Buffer string `json:"buffer"`
 	Device string `json:"device"`
+	// Part is empty for the model, PartMTP for what its layers for further tokens
+	// have beside their weights.
+	Part string `json:"part,omitempty"`
 	// Weights; Cache is KV cells and recurrent state; Compute is scratch space.
 	Weights uint64 `json:"weights"`
 	Cache   uint64 `json:"cache"`
 	Compute uint64 `json:"compute"`
 }
+
+// PartMTP is Memory.Part of the layers for further tokens.
+const PartMTP = "mtp"
 
 // measure asks the engine what it holds. Libraries that do not tell are no
 // reason not to serve.
@@ -143,7 +149,11 @@ func (o *owner) measure() []Memory {
 		o.l.log.Warn("memory after the load is not known", "error", err)
 		return nil
 	}
-	var all []Memory
+	all, err := o.memoryOfHeads()
+	if err != nil {
+		o.l.log.Warn("memory after the load is not known", "error", err)
+		return nil
+	}
 	for _, x := range b.Buffers {
 		all = append(all, Memory{Buffer: x.Name, Device: x.Device, Weights: x.Weights, Cache: x.Cache, Compute: x.Compute})
 	}

@@ -90,6 +90,7 @@ func (o *owner) prefill(c sched.Chunk) {
 		o.failRows([]sched.Row{{ID: c.ID, Slot: c.Slot}}, err)
 		return
 	}
+	took += o.followPrompt(r, c.N)
 	o.l.stats.prefilled(c.N, took)
 	o.cache.Read(c.N, took)
 	if g := o.guesser; g != nil {
@@ -143,7 +144,7 @@ func (o *owner) engage(prompt bool, call func() error) (took time.Duration, err 
 	if turns != nil {
 		turns.Give()
 	}
-	o.l.stats.engineCPU.Store(int64(o.ctx.CPUTime() + o.drafter.cpuTime()))
+	o.l.stats.engineCPU.Store(int64(o.ctx.CPUTime() + o.drafter.cpuTime() + o.heads.cpuTime()))
 	return o.left.Sub(begin), err
 }
 

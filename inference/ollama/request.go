@@ -119,9 +119,6 @@ func setFormat(d *strict.Decoder, r *request, v strict.Value) error {
 func setThink(d *strict.Decoder, r *request, v strict.Value) error {
 	if v.Kind == strict.KindString {
 		word, err := d.OneOf(v, []string{"low", "medium", "high", "max"})
-		if word == "max" {
-			word = string(inference.EffortXHigh)
-		}
 		r.reasoning.Effort, r.shows = inference.Effort(word), true
 		return err
 	}

@@ -2,8 +2,8 @@
 // format, on package front.
 //
 // It owns the JSON bodies of its routes (chat/completions, completions, responses,
-// embeddings, rerank, models, and llama-server's tokenize, detokenize and apply-template), which of their fields are
-// known, and the form of its answers, events and errors. All else about a request is
+// embeddings, rerank, models, llama-server's tokenize, detokenize and apply-template, and
+// dure's own explain), which of their fields are known, and the form of its answers, events and errors. All else about a request is
 // front's. It imports nothing of ours but the vocabulary package inference, front
 // and front/strict. Only cmd/dure hands it to front.
 //
@@ -39,7 +39,10 @@
 //
 // What runs in the background ([Responses]) belongs to a goroutine of its own, which
 // ends with its response, a cancel, a DELETE or Close. Its output is empty until it came
-// to its end. The events of the latest 32 that did are kept for GET with stream=true.
+// to its end. The events of the latest 32 that did are kept for GET with stream=true: 32 MiB
+// of one response at most, and 256 MiB of all. Beyond that the oldest events of a response
+// go, and whoever asks for one of those is told from where on there are some (events_gone);
+// the response itself is whole.
 // One whose server ended first is shown as failed.
 //
 // docs/openai-fields.md lists what becomes of each field of the stock client's requests.

@@ -99,12 +99,16 @@ var sharedFields = strict.Joined(strict.Joined(strict.Joined(refusedFields[reque
 func decodeRequest(body []byte, known strict.Fields[request], check func(*strict.Decoder, *request) error) (*request, error) {
 	r := &request{n: 1}
 	warnings, err := strict.Decode(body, known, r, func(d *strict.Decoder, r *request) error {
-		r.present = d.Present()
-		if r.present["stream_options"] && !r.stream {
-			return d.At("stream_options").Invalid("is only allowed when stream is true")
-		}
-		return check(d, r)
+		return checked(d, r, check)
 	})
 	r.warnings = warnings
 	return r, err
+}
+
+func checked(d *strict.Decoder, r *request, check func(*strict.Decoder, *request) error) error {
+	r.present = d.Present()
+	if r.present["stream_options"] && !r.stream {
+		return d.At("stream_options").Invalid("is only allowed when stream is true")
+	}
+	return check(d, r)
 }

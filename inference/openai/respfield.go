@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"slices"
-
 	"dure/inference"
 	"dure/inference/front/strict"
 )
@@ -22,6 +20,8 @@ type respRequest struct {
 	formatName   string
 	user, safety *string
 	metadata     map[string]string
+	shown        []wireTool        // tools as they were sent
+	spaced       map[string]spaced // those of namespaces, by the name that the model knows
 }
 
 // respFields is every member of a request for a response that is known.
@@ -66,6 +66,7 @@ var respFields = strict.Joined(lifted(strict.Joined(sharedFields, strict.Fields[
 	"user":              strict.Text(func(r *respRequest, s string) { r.user = &s }),
 	"safety_identifier": strict.Text(func(r *respRequest, s string) { r.safety = &s }),
 	"metadata":          setLabels,
+	"client_metadata":   setClientLabels,
 })
 
 // lifted are fields of a request as those of one that holds it.
@@ -78,7 +79,7 @@ func lifted(fields strict.Fields[request]) strict.Fields[respRequest] {
 }
 
 func decodeResponse(body []byte) (*respRequest, error) {
-	r := &respRequest{request: request{n: 1}}
+	r := &respRequest{request: request{n: 1}, spaced: map[string]spaced{}}
 	warnings, err := strict.Decode(body, respFields, r, checkResponse)
 	r.warnings = warnings
 	return r, err
@@ -103,51 +104,6 @@ func checkResponse(d *strict.Decoder, r *respRequest) error {
 func setPrevious(d *strict.Decoder, r *respRequest, v strict.Value) (err error) {
 	r.previous, err = d.Label(v)
 	return err
-}
-
-// setFunctions reads tools, whose members stand beside their type here.
-func setFunctions(d *strict.Decoder, r *respRequest, v strict.Value) error {
-	return d.List(v, func(v strict.Value) error {
-		if len(r.wishes.tools) == maxTools {
-			return d.Invalid("at most %d tools are allowed", maxTools)
-		}
-		t, err := flatTool(d, v)
-		if err == nil && slices.ContainsFunc(r.wishes.tools, func(o inference.Tool) bool { return o.Name == t.Name }) {
-			err = d.Invalid("the name %q is that of an earlier tool", t.Name)
-		}
-		r.wishes.tools = append(r.wishes.tools, t)
-		return err
-	})
-}
-
-func flatTool(d *strict.Decoder, v strict.Value) (t inference.Tool, err error) {
-	typed := false
-	err = d.Object(v, strict.MaxMembers, func(name string, v strict.Value) (err error) {
-		if v.Kind == strict.KindNull {
-			return nil
-		}
-		switch name {
-		case "type":
-			typed, err = true, isFunction(d, v, "tools")
-		case "defer_loading", "async":
-			if v.Kind != strict.KindFalse {
-				err = d.Unsupported("not supported; leave it out or set it to false")
-			}
-		case "output_schema", "allowed_callers":
-			err = d.Unsupported("not supported; leave it out")
-		default:
-			err = functionMember(d, &t, name, v)
-		}
-		return err
-	})
-	switch {
-	case err != nil:
-	case !typed:
-		err = d.Missing("type")
-	case t.Name == "":
-		err = d.Missing("name")
-	}
-	return t, err
 }
 
 // setFunctionChoice reads "auto", "none", "required", the one tool to be called, or
@@ -284,6 +240,14 @@ func setInclude(d *strict.Decoder, r *respRequest, v strict.Value) error {
 		}
 		return nil
 	})
+}
+
+// setClientLabels reads what programs for coding tell OpenAI about themselves.
+func setClientLabels(d *strict.Decoder, _ *respRequest, v strict.Value) error {
+	if v.Kind != strict.KindObject {
+		return d.Expected("an object", v)
+	}
+	return d.Skip(v)
 }
 
 // setLabels reads what a client hangs on a response and gets back.

@@ -79,6 +79,8 @@ func (it *item) member(d *strict.Decoder, name string, v strict.Value) (err erro
 		it.CallID, err = d.Text(v)
 	case "name":
 		it.Name, err = d.Text(v)
+	case "namespace":
+		it.Namespace, err = d.Text(v)
 	case "arguments":
 		it.Arguments, err = arguments(d, v)
 	case "output":

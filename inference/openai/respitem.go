@@ -43,6 +43,7 @@ type item struct {
 	Encrypted string     `json:"encrypted_content"`
 	CallID    string     `json:"call_id"`
 	Name      string     `json:"name"`
+	Namespace string     `json:"namespace"` // that Name is in; empty for none
 	Arguments string     `json:"arguments"`
 	Output    string     `json:"output"`
 }
@@ -97,7 +98,8 @@ func (it item) MarshalJSON() ([]byte, error) {
 			Arguments string `json:"arguments"`
 			CallID    string `json:"call_id"`
 			Name      string `json:"name"`
-		}{head, it.Arguments, it.CallID, it.Name})
+			Namespace string `json:"namespace,omitempty"`
+		}{head, it.Arguments, it.CallID, it.Name, it.Namespace})
 	case itemOutput:
 		return json.Marshal(struct {
 			itemHead
@@ -181,8 +183,9 @@ func conversation(items []item, from int) ([]inference.Message, error) {
 			m.Reasoning += it.thoughts()
 		case itemCall:
 			m := turn(func(*inference.Message) bool { return true })
-			m.ToolCalls = append(m.ToolCalls, inference.ToolCall{ID: it.CallID, Name: it.Name, Arguments: it.Arguments})
-			names[it.CallID] = it.Name
+			name := spaced{it.Namespace, it.Name}.join()
+			m.ToolCalls = append(m.ToolCalls, inference.ToolCall{ID: it.CallID, Name: name, Arguments: it.Arguments})
+			names[it.CallID] = name
 		case itemOutput:
 			name, ok := names[it.CallID]
 			if !ok && i >= from {

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -33,57 +32,6 @@ type job struct {
 
 	mu      sync.Mutex
 	current []byte // the response as a client gets it now
-}
-
-// tape is a growing list of events, the i-th with the number i.
-type tape struct {
-	mu     sync.Mutex
-	events [][]byte
-	ended  bool
-	more   chan struct{} // closed when there is more
-}
-
-func newTape() tape { return tape{more: make(chan struct{})} }
-
-func (t *tape) add(events []byte, last bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for event := range bytes.SplitAfterSeq(events, []byte("\n\n")) {
-		if len(event) > 0 {
-			t.events = append(t.events, event)
-		}
-	}
-	t.ended = last
-	close(t.more)
-	t.more = make(chan struct{})
-}
-
-// from are the events from the i-th on, whether they are the last, and what is closed
-// when there are more.
-func (t *tape) from(i int) (events [][]byte, ended bool, more <-chan struct{}) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.events[min(i, len(t.events)):], t.ended, t.more
-}
-
-// play sends the events from the i-th on until the last.
-func (t *tape) play(ctx context.Context, out *front.Stream, i int) error {
-	for {
-		events, ended, more := t.from(i)
-		if len(events) > 0 {
-			if err := out.Send(slices.Concat(events...)); err != nil {
-				return err
-			}
-		}
-		if i += len(events); ended {
-			return nil
-		}
-		select {
-		case <-more:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 // note takes over events, and how the response looks now.
@@ -141,7 +89,7 @@ func (j *job) Done(dst []byte, u inference.Usage) ([]byte, error) {
 func (s *Responses) background(x *front.Exchange, r *http.Request, q *question, a *composer, g front.Generation) error {
 	own := x.Apart()
 	ctx, cancel := context.WithCancelCause(context.Background())
-	j := &job{composer: a, owner: x.KeyName(), cancel: cancel, done: make(chan struct{}), tape: newTape()}
+	j := &job{composer: a, owner: x.KeyName(), cancel: cancel, done: make(chan struct{}), tape: newTape(&s.reel)}
 	a.x, a.live, a.obj.Status = own, true, statusQueued
 	g.Answer = j
 	err := j.note(nil, false)
@@ -223,6 +171,7 @@ func (s *Responses) leave(j *job) {
 		s.over = append(s.over, j)
 	}
 	if len(s.over) > maxOver {
+		s.over[0].tape.release()
 		delete(s.jobs, s.over[0].obj.ID)
 		s.over = s.over[1:]
 	}
@@ -243,6 +192,7 @@ func (s *Responses) job(owner, id string) *job {
 func (s *Responses) forget(j *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	j.tape.release()
 	delete(s.jobs, j.obj.ID)
 	s.over = slices.DeleteFunc(s.over, func(o *job) bool { return o == j })
 }

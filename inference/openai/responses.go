@@ -29,11 +29,12 @@ type Responses struct {
 	over   []*job // those of jobs that came to their end, the oldest first
 	closed bool
 	wg     sync.WaitGroup
+	reel   reel
 }
 
 // NewResponses returns an empty one. It is to be closed.
 func NewResponses(memory Memory, log *slog.Logger) *Responses {
-	return &Responses{memory: memory, log: log, jobs: map[string]*job{}}
+	return &Responses{memory: memory, log: log, jobs: map[string]*job{}, reel: reel{most: maxReel}}
 }
 
 func (s *Responses) routes() []front.Route {
@@ -101,11 +102,12 @@ func (s *Responses) create(x *front.Exchange, r *http.Request) error {
 		return err
 	}
 	a := &composer{x: x, obj: newResponse(q.respRequest, q.id, q.listing.Name, x.Start().Unix(), q.ask.Params),
-		live: q.stream, logprobs: q.logprobs, summary: q.summary != "", encrypted: q.encrypted, seed: q.ask.Params.Seed}
+		live: q.stream, logprobs: q.logprobs, summary: q.summary != "", encrypted: q.encrypted, seed: q.ask.Params.Seed, spaced: q.spaced}
 	if !q.unkept {
 		a.keep = func(o *response) { s.keep(o, q.input, x.KeyName()) }
 	}
-	g := front.Generation{Model: q.listing, Caller: q.caller, Requests: []*inference.Request{q.ask}, Answer: a}
+	g := front.Generation{Model: q.listing, Caller: q.caller, Requests: []*inference.Request{q.ask}, Answer: a,
+		Blame: func(_ int, err error) error { return q.wishes.blame(err) }}
 	if q.background {
 		return s.background(x, r, q, a, g)
 	}
@@ -165,7 +167,7 @@ func (s *Responses) count(x *front.Exchange, r *http.Request) error {
 		if err != nil {
 			return 0, err
 		}
-		return len(tokens), x.JSON(http.StatusOK, struct {
+		return 0, x.JSON(http.StatusOK, struct { // counted, not computed: nothing for the key
 			Object string `json:"object"`
 			Tokens int    `json:"input_tokens"`
 		}{"response.input_tokens", len(tokens)})

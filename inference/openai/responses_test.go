@@ -244,7 +244,7 @@ func TestResponseFailures(t *testing.T) {
 		`{"input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`:         "input[0].call_id",
 		`{"input":[{"type":"item_reference","id":"msg_A_0"}]}`:                           "input[0].id",
 		`{"input":[{"type":"reasoning","encrypted_content":"gAAA"}]}`:                    "input[0].encrypted_content",
-		`{"input":"x","tools":[{"type":"web_search"}]}`:                                  "tools[0].type",
+		`{"input":"x","tools":[{"type":"file_search"}]}`:                                 "tools[0].type",
 		`{"input":"x","tool_choice":{"type":"function","name":"n"}}`:                     "tool_choice",
 		`{"input":"x","conversation":"c"}`:                                               "conversation",
 		`{"input":"x","truncation":"auto"}`:                                              "truncation",

@@ -17,6 +17,7 @@ type composer struct {
 	summary   bool // reasoning is shown as its summary
 	encrypted bool
 	seed      uint64
+	spaced    map[string]spaced // tools of namespaces, by the name that the model knows
 	// keep stores the response once it is over; nil where it is not to be stored.
 	keep func(*response)
 
@@ -65,6 +66,9 @@ func (a *composer) Event(dst []byte, _ *front.Choice, ev inference.Event) (_ []b
 		it := item{Type: kind}
 		if kind == itemCall {
 			it.CallID, it.Name = ev.Call.ID, ev.Call.Name
+			if from, ok := a.spaced[it.Name]; ok {
+				it.Namespace, it.Name = from.space, from.name
+			}
 		}
 		if dst, err = a.enter(dst, it); err != nil {
 			return dst, err

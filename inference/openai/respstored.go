@@ -80,6 +80,9 @@ func (s *Responses) replay(x *front.Exchange, r *http.Request, id string, j *job
 		}
 		return strict.At("stream").Unsupported("the events of the response %s are not there: only those of the latest responses with background: true are; leave it out", strict.Clip(id))
 	}
+	if err := j.tape.has(from); err != nil {
+		return err
+	}
 	return x.Stream(r, front.EventStream(appendRespError), func(ctx context.Context, out *front.Stream) error {
 		return j.tape.play(ctx, out, from)
 	})

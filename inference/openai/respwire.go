@@ -32,7 +32,7 @@ type response struct {
 	Temperature  float32           `json:"temperature"`
 	Text         textForm          `json:"text"`
 	ToolChoice   any               `json:"tool_choice"`
-	Tools        []flatFunction    `json:"tools"`
+	Tools        []wireTool        `json:"tools"`
 	TopLogprobs  int               `json:"top_logprobs"`
 	TopP         float32           `json:"top_p"`
 	Truncation   string            `json:"truncation"` // "disabled"
@@ -117,7 +117,7 @@ func newRespUsage(u inference.Usage, seed uint64) *respUsage {
 func newResponse(r *respRequest, id, model string, created int64, p inference.Params) response {
 	o := response{ID: id, Object: "response", Created: created, Status: statusInProgress, Background: r.background, Model: model, Output: []item{},
 		MaxCalls: r.maxCalls, Parallel: !r.wishes.choice.Single, Safety: r.safety, Tier: "default", Store: !r.unkept, Temperature: p.Temperature,
-		Text: textForm{newFlatFormat(r), "medium"}, ToolChoice: r.wishes.wireChoice(), Tools: []flatFunction{}, TopLogprobs: r.topLogprobs,
+		Text: textForm{newFlatFormat(r), "medium"}, ToolChoice: r.wishes.wireChoice(), Tools: listed(r.shown), TopLogprobs: r.topLogprobs,
 		TopP: p.TopP, Truncation: "disabled", User: r.user, Metadata: r.metadata}
 	if p.MaxTokens > 0 {
 		o.MaxOutput = &p.MaxTokens
@@ -132,9 +132,6 @@ func newResponse(r *respRequest, id, model string, created int64, p inference.Pa
 	}
 	if o.Metadata == nil {
 		o.Metadata = map[string]string{}
-	}
-	for _, t := range r.wishes.tools {
-		o.Tools = append(o.Tools, flatFunction{"function", t.Name, t.Description, t.Parameters, t.Strict})
 	}
 	return o
 }

@@ -23,6 +23,8 @@ func Surface(s *Responses) front.Surface {
 			{Method: "POST", Path: "/v1/detokenize", MaxBody: front.MaxBody, Doc: "the text of tokens", Handle: detokenize},
 			{Method: "POST", Path: "/v1/apply-template", MaxBody: front.MaxBody,
 				Doc: "the prompt that a conversation becomes", Handle: applyTemplate},
+			{Method: "POST", Path: "/v1/dure/explain", MaxBody: front.MaxBody,
+				Doc: "what a chat request becomes: its text, its tokens, what of them is cached, and where it leaves the session's last prompt", Handle: explain},
 		}, s.routes()...),
 		Fail: func(_ *front.Exchange, f *front.Failure) any { return wireFailure(f) },
 	}

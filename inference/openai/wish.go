@@ -105,7 +105,7 @@ func (w *wishes) blame(err error) error {
 
 // efforts are the values of reasoning_effort.
 var efforts = []string{string(inference.EffortNone), string(inference.EffortMinimal), string(inference.EffortLow),
-	string(inference.EffortMedium), string(inference.EffortHigh), string(inference.EffortXHigh)}
+	string(inference.EffortMedium), string(inference.EffortHigh), string(inference.EffortXHigh), string(inference.EffortMax)}
 
 func setEffort(d *strict.Decoder, r *request, v strict.Value) error {
 	word, err := d.OneOf(v, efforts)

@@ -68,3 +68,11 @@ func (p *planner) layDraft(out *Plan) {
 		out.Notes = append(out.Notes, fmt.Sprintf("the draft model was trained for %d tokens: it guesses up to there", each))
 	}
 }
+
+// mtpRows are kept of the layers for further tokens: logits and a hidden row of each
+// sequence, a hidden row of the model for each token of a batch, and those that are
+// read with the next one.
+func mtpRows(out *Plan, g *gguf.Geometry) uint64 {
+	batch := max(usualMicroBatch, out.Batch)
+	return f32 * (uint64(out.Sequences)*uint64(g.Vocabulary+g.Embedding) + 2*uint64(batch)*uint64(g.Embedding))
+}

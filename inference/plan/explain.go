@@ -7,7 +7,7 @@ import (
 )
 
 // order of the items in a table.
-var order = []string{Weights, KV, Recurrent, DraftKV, Compute, DraftComp, Output, DraftWeights, DraftCells, DraftScratch, DraftRows, Vision, Companion, Parked, Driver, ReserveFor}
+var order = []string{Weights, KV, Recurrent, DraftKV, Compute, DraftComp, Output, DraftOut, DraftWeights, DraftCells, DraftScratch, DraftRows, Vision, Companion, Parked, Driver, ReserveFor}
 
 // size prints bytes for people.
 func size(n uint64) string {

@@ -10,6 +10,7 @@ const (
 	DraftKV   = "mtp kv cells"
 	Compute   = "compute buffers"
 	DraftComp = "mtp compute buffers"
+	DraftOut  = "mtp rows"
 	Output    = "output rows"
 	// of a draft model
 	DraftWeights = "draft weights"

@@ -186,6 +186,9 @@ func (p *planner) measured(s Shape) map[string]uint64 {
 func (p *planner) finish(out *Plan, at []*Allocation, host *Allocation) {
 	w, g := p.Wish, p.Model.Geometry
 	host.add(Output, count(out.Outputs, "row"), uint64(out.Outputs)*uint64(g.Vocabulary)*f32, Exact)
+	if w.MTP > 0 {
+		host.add(DraftOut, "logits and hidden rows", mtpRows(out, g), Formula)
+	}
 	first := at[len(at)-1]
 	first.add(Vision, "", p.Model.VisionBytes, Assumed)
 	reserve := uint64(DefaultReserve)

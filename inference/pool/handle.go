@@ -104,6 +104,17 @@ func (h *handle) Render(ctx context.Context, req *inference.Request, open bool) 
 	return ask(ctx, h, func(r Runner) (string, error) { return r.Render(ctx, req, open) })
 }
 
+// Explain implements inference.Explainer.
+func (h *handle) Explain(ctx context.Context, req *inference.ExplainRequest) (*inference.Explanation, error) {
+	return ask(ctx, h, func(r Runner) (*inference.Explanation, error) {
+		e, ok := r.(inference.Explainer)
+		if !ok {
+			return nil, inference.Errorf(inference.CodeUnsupported, "model %s cannot tell what it would read", h.name)
+		}
+		return e.Explain(ctx, req)
+	})
+}
+
 // ask puts a question to whichever runner is alive, and once more to a fresh
 // one if that runner was lost over it.
 func ask[T any](ctx context.Context, h *handle, question func(Runner) (T, error)) (answer T, err error) {

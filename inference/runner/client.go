@@ -18,8 +18,8 @@ import (
 )
 
 // Client is the parent's side of a child. It implements inference.Model,
-// inference.Tokenizer, inference.Embedder and inference.Reranker, of which the child's
-// model decides what works, and is safe for concurrent use.
+// inference.Tokenizer, inference.Explainer, inference.Embedder and inference.Reranker, of
+// which the child's model decides what works, and is safe for concurrent use.
 type Client struct {
 	process *process
 	dir     string // holds the socket

@@ -117,7 +117,7 @@ const (
 	turnFD   = 4
 )
 
-// textRequest asks for one of what inference.Tokenizer does; which, Do says.
+// textRequest asks for one of what inference.Tokenizer and Explainer do; which, Do says.
 type textRequest struct {
 	Do      textTask           `json:"do"`
 	Text    string             `json:"text,omitempty"`
@@ -125,6 +125,8 @@ type textRequest struct {
 	Tokens  []int32            `json:"tokens,omitempty"`
 	Request *inference.Request `json:"request,omitempty"`
 	Open    bool               `json:"open,omitempty"`
+
+	Explain *inference.ExplainRequest `json:"explain,omitempty"`
 }
 
 type textTask string
@@ -133,10 +135,13 @@ const (
 	taskTokenize   textTask = "tokenize"
 	taskDetokenize textTask = "detokenize"
 	taskRender     textTask = "render"
+	taskExplain    textTask = "explain"
 )
 
 type textAnswer struct {
 	Tokens []int32  `json:"tokens,omitempty"`
 	Pieces [][]byte `json:"pieces,omitempty"`
 	Text   string   `json:"text,omitempty"`
+
+	Explanation *inference.Explanation `json:"explanation,omitempty"`
 }

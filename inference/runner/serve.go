@@ -98,7 +98,7 @@ func load(ctx context.Context, cfg Config, log *slog.Logger, report *json.Encode
 	}
 	last := float32(-1)
 	model, err := lib.LoadModel(ctx, engine.LoadOptions{
-		Path: cfg.ModelPath, GPULayers: cfg.GPULayers,
+		Path: cfg.ModelPath, GPULayers: cfg.GPULayers, MTP: cfg.LLM.MTP > 0,
 		Progress: func(p float32) {
 			if p >= last+0.01 || p == 1 {
 				last = p

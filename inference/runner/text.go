@@ -8,7 +8,7 @@ import (
 	"dure/inference"
 )
 
-// text answers what a Client asks as inference.Tokenizer.
+// text answers what a Client asks as inference.Tokenizer and inference.Explainer.
 func (c *child) text(w http.ResponseWriter, r *http.Request) {
 	var req textRequest
 	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
@@ -31,6 +31,11 @@ func (c *child) answerText(ctx context.Context, req *textRequest) (a textAnswer,
 		a.Pieces, err = c.served.Detokenize(ctx, req.Tokens)
 	case taskRender:
 		a.Text, err = c.served.Render(ctx, req.Request, req.Open)
+	case taskExplain:
+		if c.llm == nil {
+			return a, noText(c.served.Info().Name)
+		}
+		a.Explanation, err = c.llm.Explain(ctx, req.Explain)
 	default:
 		err = inference.Errorf(inference.CodeInternal, "runner: unknown task %q", req.Do)
 	}
@@ -59,4 +64,13 @@ func (c *Client) Detokenize(ctx context.Context, tokens []int32) ([][]byte, erro
 func (c *Client) Render(ctx context.Context, req *inference.Request, open bool) (string, error) {
 	a, err := c.askText(ctx, textRequest{Do: taskRender, Request: req, Open: open})
 	return a.Text, err
+}
+
+// Explain implements inference.Explainer.
+func (c *Client) Explain(ctx context.Context, req *inference.ExplainRequest) (*inference.Explanation, error) {
+	a, err := c.askText(ctx, textRequest{Do: taskExplain, Explain: req})
+	if err == nil && a.Explanation == nil {
+		err = inference.Errorf(inference.CodeInternal, "runner: no explanation")
+	}
+	return a.Explanation, err
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // Model returns m with each of its requests for text in the table while it is answered.
-// It is an inference.Tokenizer where m is one, and an Embedder and a Reranker where m is
-// all of these: whoever passes on such a request enters it by itself.
+// It is an inference.Tokenizer where m is one, and an Explainer, an Embedder and a Reranker
+// where m is all of these: whoever passes on such a request enters it by itself.
 func (t *Team) Model(m inference.Model) inference.Model {
 	if whole, ok := m.(local); ok {
 		return wholeModel{model{m, t}, whole}
@@ -35,6 +35,7 @@ type localModel struct {
 // local is what a model that runs here does beside making text.
 type local interface {
 	inference.Tokenizer
+	inference.Explainer
 	inference.Embedder
 	inference.Reranker
 }

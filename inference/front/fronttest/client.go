@@ -29,7 +29,7 @@ const fetchTime = 3 * time.Minute
 // Without the client and a way to get it the test is skipped, and says so.
 func (c Client) Run(t *testing.T, home, script, url string) {
 	t.Helper()
-	dir := c.fetch(t, home)
+	dir := c.Fetch(t, home)
 	cmd := exec.CommandContext(t.Context(), "python3", script, url)
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir)
 	if c.Kind == "npm" {
@@ -41,12 +41,18 @@ func (c Client) Run(t *testing.T, home, script, url string) {
 	}
 }
 
-// fetch returns the folder with the client. It is whole or not there: it is made
-// beside its place and renamed.
-func (c Client) fetch(t *testing.T, home string) string {
-	t.Helper()
+// Dir is the folder of the client below home.
+func (c Client) Dir(home string) string {
 	name := strings.ReplaceAll(strings.TrimPrefix(c.Package, "@"), "/", "-")
-	dir := filepath.Join(home, "clients", c.Kind+"-"+name+"-"+c.Version)
+	return filepath.Join(home, "clients", c.Kind+"-"+name+"-"+c.Version)
+}
+
+// Fetch returns the folder with the client, below home or fetched to there. It is whole
+// or not there: it is made beside its place and renamed. Where it cannot be had, the
+// test is skipped, and says so.
+func (c Client) Fetch(t *testing.T, home string) string {
+	t.Helper()
+	dir := c.Dir(home)
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		if err != nil {
 			t.Fatal(err)

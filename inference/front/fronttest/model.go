@@ -27,6 +27,8 @@ type Models struct {
 	Bare        bool                                         // the tokenizer adds nothing
 	TokenizeErr error                                        // of the tokenizer
 	OnOpen      func(ctx context.Context, name string) error // may be nil
+	// Explain answers what a model is asked as an Explainer; nil where it is none.
+	Explain func(*inference.ExplainRequest) (*inference.Explanation, error)
 
 	Opened, Released atomic.Int64
 	Kept             atomic.Int64 // how long the latest wanted it to stay
@@ -47,6 +49,9 @@ func (f *Models) Open(ctx context.Context, name string, keep time.Duration) (inf
 	var model inference.Model = Model{f.Generate, f.Info}
 	if !f.Remote {
 		model = local{model, f.Bare, f.TokenizeErr}
+	}
+	if f.Explain != nil {
+		model = explainer{model.(local), f.Explain}
 	}
 	return model, func() { f.Released.Add(1) }, nil
 }
@@ -113,6 +118,15 @@ func (local) Render(_ context.Context, req *inference.Request, open bool) (strin
 		prompt += "[assistant]"
 	}
 	return prompt, nil
+}
+
+type explainer struct {
+	local
+	explain func(*inference.ExplainRequest) (*inference.Explanation, error)
+}
+
+func (e explainer) Explain(_ context.Context, req *inference.ExplainRequest) (*inference.Explanation, error) {
+	return e.explain(req)
 }
 
 // Script answers every request with the same events and then err, if any.

@@ -211,12 +211,17 @@ func (d *Decoder) Up() *Decoder {
 
 // Unknown skips a value nobody knows and keeps its name for the answer.
 func (d *Decoder) Unknown(v Value) error {
+	d.Warn("unknown field, ignored")
+	return d.Skip(v)
+}
+
+// Warn tells the caller in the answer something about the value at hand.
+func (d *Decoder) Warn(format string, args ...any) {
 	if len(d.warnings) < MaxWarnings {
-		d.warnings = append(d.warnings, d.where()+": unknown field, ignored")
+		d.warnings = append(d.warnings, d.where()+": "+fmt.Sprintf(format, args...))
 	} else {
 		d.unnamed++
 	}
-	return d.Skip(v)
 }
 
 // named returns the warnings, with a count of those that were too many.
