@@ -18,6 +18,7 @@ import (
 	"dure/inference/engine"
 	"dure/inference/fetch"
 	"dure/inference/library"
+	"dure/runtime/sandbox"
 )
 
 // outbound says every host that dure ever contacts, and for what. Without a
@@ -76,6 +77,7 @@ type diagnosis struct {
 	Machine  device.Report   `json:"machine"`
 	Devices  []device.Device `json:"devices"`
 	Findings []finding       `json:"findings"`
+	Sandbox  *sandbox.Report `json:"sandbox,omitempty"`
 	Outbound []string        `json:"outbound"`
 }
 
@@ -123,6 +125,7 @@ func diagnose(ctx context.Context) (*diagnosis, error) {
 	d.checkEngine(ctx)
 	d.checkModels()
 	d.checkServer(ctx)
+	d.checkSandbox(ctx)
 	return d, nil
 }
 
@@ -198,6 +201,11 @@ func (d *diagnosis) look(ctx context.Context, seen []engine.Device, variant stri
 	for _, p := range device.Unused(sources, all, variant) {
 		d.add(false, p.What, p.Fix)
 	}
+	for _, card := range all {
+		if what, command, ok := device.PowerHint(card); ok {
+			d.add(true, what, command)
+		}
+	}
 }
 
 func (d *diagnosis) checkModels() {
@@ -241,6 +249,9 @@ func (d *diagnosis) print(w io.Writer) {
 		if f.Fix != "" {
 			fmt.Fprintf(w, "       -> %s\n", f.Fix)
 		}
+	}
+	if d.Sandbox != nil {
+		fmt.Fprintln(w, "\nlocks of this machine: "+locks(d.Sandbox))
 	}
 	fmt.Fprintln(w, "\nhosts that dure contacts (no telemetry, no update check):")
 	for _, o := range d.Outbound {

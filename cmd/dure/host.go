@@ -224,6 +224,7 @@ func (h *host) llmConfig(e catalog.Entry) llm.Config {
 		Threads: h.threads(), Poll: defaultPoll, FlashAttention: engine.FlashAttention(h.opt.flash), Gap: h.opt.load.gap,
 		Speculation: llm.Speculation(h.opt.load.spec.mode), GuessDepth: h.opt.load.spec.depth,
 	}
+	cfg.Quiet, _ = h.opt.load.quiet.rule() // checked when the flags were
 	if h.opt.context > 0 {
 		cfg.Context = int(h.opt.context)
 	}

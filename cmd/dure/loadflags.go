@@ -35,6 +35,7 @@ type loadOptions struct {
 	microBatch  int // 0 is the usual
 	gap         time.Duration
 	spec        specOptions
+	quiet       quietOptions
 }
 
 // usualCache are the types of keys and values that nobody asked for.
@@ -43,7 +44,7 @@ const usualCache = "f16"
 // shaping are the flags that make one load differ from another: whoever gives one
 // wants a load of their own.
 var shaping = []string{"engine", "context", "sequences", "queue", "threads", "flash-attention",
-	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "gap", "spec", "draft", "spec-depth", "rollback", "cache-ram", "cache-disk"}
+	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "gap", "spec", "draft", "spec-depth", "rollback", "quiet-hours", "quiet-threads", "quiet-priority", "cache-ram", "cache-disk"}
 
 // register declares the flags.
 func (o *loadOptions) register(cmd *cobra.Command) {
@@ -56,6 +57,7 @@ func (o *loadOptions) register(cmd *cobra.Command) {
 	f.BoolVar(&o.shortWindow, "short-window", false, windowHelp)
 	f.DurationVar(&o.gap, "gap", 0, "how long running answers may stand still while a prompt is read, for example 250ms (three steps, or what 64 tokens take)")
 	o.spec.register(cmd)
+	o.quiet.register(cmd)
 	f.IntVar(&o.microBatch, "micro-batch", 0, fmt.Sprintf("tokens of a prompt computed at once, %d at most (%d)", llm.MostMicroBatch, llm.MostMicroBatch))
 }
 
@@ -70,6 +72,9 @@ func (o *loadOptions) wish() (w plan.Wish, err error) {
 		return w, fmt.Errorf("--micro-batch %d: must be 1 to %d, or 0 for the usual", o.microBatch, llm.MostMicroBatch)
 	}
 	if err := o.spec.validate(); err != nil {
+		return w, err
+	}
+	if _, err := o.quiet.rule(); err != nil {
 		return w, err
 	}
 	w = plan.Wish{Layers: o.layers, MicroBatch: o.microBatch, ShortWindow: o.shortWindow, LongContext: o.yarn}

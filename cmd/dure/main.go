@@ -18,6 +18,7 @@ import (
 )
 
 func main() {
+	becomeHelper()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends at once, whatever hangs
@@ -52,7 +53,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(
 		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(), loadCommand(), unloadCommand(), keyCommand(), showCommand(), planCommand(), rmCommand(), verifyCommand(),
-		doctorCommand(), engineCommand(), benchCommand(), versionCommand(), serviceCommand(), runnerCommand(),
+		doctorCommand(), engineCommand(), benchCommand(), versionCommand(), serviceCommand(), runnerCommand(), sqlCommand(),
 	)
 	return root
 }

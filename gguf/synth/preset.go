@@ -30,7 +30,7 @@ func MTPShape() Config {
 }
 
 // mtpNoise lets some three of four guesses be right.
-const mtpNoise = 0.5
+const mtpNoise = 1
 
 // Qwen27B is the shape of Qwen3.8-27B: every dimension, tensor and token id as
 // in the real file, all weights zero. Written with gguf.Writer.WriteFile it

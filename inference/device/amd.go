@@ -21,8 +21,9 @@ type AMDCard struct {
 	VRAMTotal, VRAMUsed, GTTTotal, GTTUsed Reading[uint64]
 	Temperature                            Reading[float64] // degrees Celsius at the edge of the die
 	Power, PowerLimit                      Reading[float64] // watts
-	Busy                                   Reading[int]     // percent
-	Clock, MemoryClock                     Reading[int]     // MHz
+	PowerRange                             Reading[PowerRange]
+	Busy                                   Reading[int] // percent
+	Clock, MemoryClock                     Reading[int] // MHz
 	Link, MaxLink                          Reading[Link]
 }
 
@@ -59,6 +60,7 @@ func readAMDCard(root fs.FS, dir string, g GPU) AMDCard {
 	if read(root, dir+"/power/runtime_status") == "suspended" {
 		c.Busy, c.Clock, c.MemoryClock = Unknown[int](sleeping), Unknown[int](sleeping), Unknown[int](sleeping)
 		c.Temperature, c.Power, c.PowerLimit = Unknown[float64](sleeping), Unknown[float64](sleeping), Unknown[float64](sleeping)
+		c.PowerRange = Unknown[PowerRange](sleeping)
 		c.Integrated = Unknown[bool](sleeping)
 		return c
 	}
@@ -84,7 +86,19 @@ func readSensors(root fs.FS, dir string, c *AMDCard) {
 		c.Power = scaledFile(root, dir+"/power1_input", micro)
 	}
 	c.PowerLimit = scaledFile(root, dir+"/power1_cap", micro)
+	c.PowerRange = powerRange(scaledFile(root, dir+"/power1_cap_min", micro), scaledFile(root, dir+"/power1_cap_max", micro),
+		scaledFile(root, dir+"/power1_cap_default", micro))
 	c.Integrated = Is(!exists(root, dir+"/power1_cap") && !exists(root, dir+"/fan1_input"))
+}
+
+// powerRange is known where all of it is.
+func powerRange(least, most, usual Reading[float64]) Reading[PowerRange] {
+	for _, r := range []Reading[float64]{least, most, usual} {
+		if !r.Known {
+			return Unknown[PowerRange](r.Why)
+		}
+	}
+	return Is(PowerRange{least.Value, most.Value, usual.Value})
 }
 
 // textFile keeps why a file cannot be read: the kernel makes only those that a

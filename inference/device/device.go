@@ -50,16 +50,25 @@ type Device struct {
 	Temperature Reading[float64] `json:"temperature_celsius"`
 	Power       Reading[float64] `json:"power_watts"`
 	PowerLimit  Reading[float64] `json:"power_limit_watts"`
-	Utilisation Reading[int]     `json:"utilisation_percent"`
-	Clock       Reading[int]     `json:"clock_mhz"`
-	MemoryClock Reading[int]     `json:"memory_clock_mhz"`
-	Link        Reading[Link]    `json:"link"`     // now; cards slow down when idle
-	MaxLink     Reading[Link]    `json:"max_link"` // what it could be
-	MIG         Reading[bool]    `json:"mig"`      // divided into instances
+	// PowerRange is what the limit can be set to.
+	PowerRange  Reading[PowerRange] `json:"power_range"`
+	Utilisation Reading[int]        `json:"utilisation_percent"`
+	Clock       Reading[int]        `json:"clock_mhz"`
+	MemoryClock Reading[int]        `json:"memory_clock_mhz"`
+	Link        Reading[Link]       `json:"link"`     // now; cards slow down when idle
+	MaxLink     Reading[Link]       `json:"max_link"` // what it could be
+	MIG         Reading[bool]       `json:"mig"`      // divided into instances
 
 	Seen []Sight `json:"seen"` // by the engine; empty: the engine does not use it
 	// Lost says that the card does not answer any more, and how that is known.
 	Lost string `json:"lost,omitempty"`
+}
+
+// PowerRange is of a power limit, in watts; Default is what it is where nobody set it.
+type PowerRange struct {
+	Min     float64 `json:"min_watts"`
+	Max     float64 `json:"max_watts"`
+	Default float64 `json:"default_watts"`
 }
 
 // Link is a PCI Express link.

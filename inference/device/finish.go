@@ -246,6 +246,7 @@ func (c *card) explain(why string) {
 	for _, r := range []*Reading[int]{&c.Utilisation, &c.Clock, &c.MemoryClock} {
 		explain(r, why)
 	}
+	explain(&c.PowerRange, why)
 	explain(&c.Processes, why)
 	explain(&c.Link, why)
 	explain(&c.MaxLink, why)

@@ -106,6 +106,7 @@ func (c *card) addAMD() {
 	a := c.amd
 	c.UUID, c.Compute = a.UniqueID, a.Target.Value
 	c.Temperature, c.Power, c.PowerLimit = a.Temperature, a.Power, a.PowerLimit
+	c.PowerRange = a.PowerRange
 	c.Utilisation, c.Clock, c.MemoryClock = a.Busy, a.Clock, a.MemoryClock
 	c.Link, c.MaxLink = a.Link, a.MaxLink
 	c.MIG = Is(false)
@@ -164,6 +165,7 @@ func (m *merger) readNVIDIA(c *card) {
 	c.UUID = n.UUID.V
 	c.Temperature = from(n.Temperature, func(t int) float64 { return float64(t) })
 	c.Power, c.PowerLimit = from(n.Power, watts), from(n.PowerLimit, watts)
+	c.PowerRange = from(n.PowerRange, func(r nvml.PowerRange) PowerRange { return PowerRange{watts(r.Min), watts(r.Max), watts(r.Default)} })
 	c.Utilisation = from(n.Utilisation, func(u nvml.Utilisation) int { return u.GPU })
 	c.Clock, c.MemoryClock = from(n.Clock, same[int]), from(n.MemoryClock, same[int])
 	c.Link, c.MaxLink = from(n.Link, link), from(n.MaxLink, link)

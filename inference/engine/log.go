@@ -84,6 +84,10 @@ func (l *engineLog) flush() {
 	}
 	switch l.level {
 	case levelWarn:
+		if strings.HasPrefix(line, "model has unused tensor") { // of layers that are not wanted, one line for each
+			l.log.Debug("engine", "line", line)
+			return
+		}
 		l.remember(line)
 		l.log.Warn("engine", "line", line)
 	case levelError:

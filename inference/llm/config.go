@@ -9,6 +9,7 @@ import (
 	"dure/inference"
 	"dure/inference/engine"
 	"dure/inference/prefix"
+	"dure/inference/quiet"
 	"dure/inference/sched"
 )
 
@@ -75,6 +76,10 @@ type Config struct {
 	CacheDisk prefix.Disk
 	// Geometry of the model's file, from which the form of such states follows.
 	Geometry *gguf.Geometry `json:"-"`
+	// Quiet is what is different in quiet hours, by Clock, which is the machine's where
+	// it is nil.
+	Quiet quiet.Rule
+	Clock func() time.Time `json:"-"`
 	// Defaults of the sampling parameters, for callers that build requests.
 	Defaults inference.Params
 	// Tap, when set, sees every row of logits before it is sampled, on the

@@ -19,7 +19,11 @@ var errStopped = inference.Errorf(inference.CodeShuttingDown, "the model is bein
 // Generate implements inference.Model.
 func (l *LLM) Generate(ctx context.Context, req *inference.Request) iter.Seq2[inference.Event, error] {
 	return func(yield func(inference.Event, error) bool) {
-		a, err := l.prepare(ctx, req)
+		var a *reply
+		err := l.quietRefusal(req.Caller.Priority)
+		if err == nil {
+			a, err = l.prepare(ctx, req)
+		}
 		if err == nil {
 			err = l.submit(ctx, a.r)
 		}

@@ -30,6 +30,7 @@ type owner struct {
 	// waited since.
 	left     time.Time
 	pace     *pace
+	threads  int // that compute now
 	matchers matchers
 	// guesser is nil where there is no speculative decoding.
 	guesser *guesser
@@ -113,6 +114,7 @@ func (l *LLM) newOwner() (_ *owner, err error) {
 		return nil, err
 	}
 	o.batch, o.pace, o.guesser = o.ctx.NewBatch(), newPace(l.cfg.Threads, o.ctx.Waited()), newGuesser(l.cfg)
+	o.threads = l.cfg.Threads
 	if o.drafter, err = l.newDrafter(o.ctx); err == nil {
 		o.heads, err = l.newHeads(o.ctx)
 	}
@@ -355,23 +357,4 @@ func (r *request) report(now time.Time) report {
 		p.prefill, p.decode = r.first.Sub(r.restored), now.Sub(r.first)
 	}
 	return p
-}
-
-// keepPace gives up compute threads while other programs need the cores.
-func (o *owner) keepPace(took time.Duration) {
-	before := o.pace.threads
-	now := o.pace.observe(took, o.ctx.Waited)
-	if now == before {
-		return
-	}
-	if err := errors.Join(o.ctx.SetThreads(now), o.drafter.setThreads(now), o.heads.setThreads(now)); err != nil {
-		o.l.log.Error("set threads", "error", err)
-		return
-	}
-	o.l.stats.threads.Store(int64(now))
-	if now < before {
-		o.l.log.Warn("other programs use the cores, computing with fewer threads", "threads", now)
-	} else {
-		o.l.log.Info("computing with more threads again", "threads", now)
-	}
 }

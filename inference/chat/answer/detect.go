@@ -29,6 +29,18 @@ func syntaxOf(template string, tokens []string) Syntax {
 		return SyntaxHarmony
 	case has("<|tool_call>call:"):
 		return SyntaxGemma4
+	case has("｜DSML｜"):
+		return SyntaxDSML
+	case has(deepseekCall):
+		return SyntaxDeepseek
+	case has(kimiCall):
+		return SyntaxKimi
+	case has(minimaxCalls):
+		return SyntaxMinimax
+	case has(lfmCall):
+		return SyntaxLFM
+	case has("<arg_key>"):
+		return SyntaxGLM
 	case has("[TOOL_CALLS]") && has("[ARGS]"):
 		return SyntaxMistralArgs
 	case has("[TOOL_CALLS]"):
@@ -47,6 +59,8 @@ func syntaxOf(template string, tokens []string) Syntax {
 		return SyntaxMistral
 	case slices.Contains(tokens, "<|python_tag|>"):
 		return SyntaxLlama
+	case slices.Contains(tokens, lfmCall):
+		return SyntaxLFM
 	}
 	return SyntaxJSON
 }

@@ -27,6 +27,24 @@ const (
 	SyntaxGemma4 Syntax = "gemma4"
 	// SyntaxHarmony: <|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a": 1}<|call|>.
 	SyntaxHarmony Syntax = "harmony"
+	// SyntaxGLM: <tool_call>f, then <arg_key>a</arg_key> and <arg_value>1</arg_value> for
+	// each argument, and </tool_call> (GLM 4.5 and later).
+	SyntaxGLM Syntax = "glm"
+	// SyntaxKimi: <|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|>
+	// between <|tool_calls_section_begin|> and its end (Kimi K2).
+	SyntaxKimi Syntax = "kimi"
+	// SyntaxDeepseek: <｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": 1}<｜tool▁call▁end｜> between
+	// <｜tool▁calls▁begin｜> and its end (DeepSeek V3.1); or with the word function for the
+	// name, which stands on the line of the mark in the middle, and a block of code (V3, R1).
+	SyntaxDeepseek Syntax = "deepseek"
+	// SyntaxDSML: <｜DSML｜invoke name="f"><｜DSML｜parameter name="a" string="false">1</｜DSML｜parameter></｜DSML｜invoke>
+	// (DeepSeek V3.2 and later). Hermes' form is read as well.
+	SyntaxDSML Syntax = "dsml"
+	// SyntaxMinimax: <invoke name="f"><parameter name="a">1</parameter></invoke> between
+	// <minimax:tool_call> and its end (MiniMax M2).
+	SyntaxMinimax Syntax = "minimax"
+	// SyntaxLFM: <|tool_call_start|>[f(a=1)]<|tool_call_end|>, or with JSON (LFM2).
+	SyntaxLFM Syntax = "lfm"
 	// SyntaxJSON: {"name": "f", "arguments": {"a": 1}}, bare, in a block of code or as
 	// Hermes writes it, for models whose template shows no form that is known here.
 	SyntaxJSON Syntax = "json"
@@ -83,6 +101,18 @@ func (f Family) Markers() []string {
 		out = append(out, "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]")
 	case SyntaxGemma4:
 		out = append(out, "<|tool_call>", "<tool_call|>", tagQuote)
+	case SyntaxGLM:
+		out = append(out, callTag, callEnd, "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
+	case SyntaxKimi:
+		out = append(out, kimiSection, kimiSectionEnd, kimiCall, kimiArguments, kimiEnd)
+	case SyntaxDeepseek:
+		out = append(out, deepseekCalls, deepseekCallsEnd, deepseekCall, deepseekName, deepseekEnd)
+	case SyntaxDSML:
+		out = append(out, callTag, callEnd, "｜DSML｜")
+	case SyntaxMinimax:
+		out = append(out, minimaxCalls, minimaxCallsEnd)
+	case SyntaxLFM:
+		out = append(out, lfmCall, lfmEnd)
 	}
 	return out
 }
@@ -113,6 +143,16 @@ func (f Family) Call(name string) CallForm {
 		return CallForm{Open: "[TOOL_CALLS]" + name + "[ARGS]"}
 	case SyntaxGemma4:
 		return CallForm{Open: "<|tool_call>call:" + name, Close: "<tool_call|>"}
+	case SyntaxGLM:
+		return CallForm{Open: callTag + name + "\n", Close: callEnd, Parameters: true}
+	case SyntaxKimi:
+		return CallForm{Open: kimiSection + kimiCall + "functions." + name + ":0" + kimiArguments, Close: kimiEnd + kimiSectionEnd}
+	case SyntaxDeepseek:
+		return CallForm{Open: deepseekCalls + deepseekCall + name + deepseekName, Close: deepseekEnd + deepseekCallsEnd}
+	case SyntaxMinimax:
+		return CallForm{Open: minimaxCalls + "\n" + minimaxCall + name + "\">\n", Close: "</invoke>\n" + minimaxCallsEnd, Parameters: true}
+	case SyntaxLFM:
+		return object(lfmCall+"[", "arguments", "]"+lfmEnd)
 	case SyntaxHarmony:
 		return CallForm{Open: "<|channel|>commentary to=functions." + name + " <|constrain|>json<|message|>", Close: "<|call|>"}
 	}
@@ -121,5 +161,11 @@ func (f Family) Call(name string) CallForm {
 
 // Parameter is what stands around one argument where CallForm.Parameters is set.
 func (f Family) Parameter(key string) (open, close string) {
+	switch f.Syntax {
+	case SyntaxGLM:
+		return "<arg_key>" + key + "</arg_key>\n<arg_value>", "</arg_value>\n"
+	case SyntaxMinimax:
+		return minimaxSpelling.key + key + minimaxSpelling.keyEnd, parameterEnd + "\n"
+	}
 	return "<parameter=" + key + ">\n", "\n</parameter>\n"
 }

@@ -13,7 +13,9 @@ type python struct {
 	fenced bool
 	// bare: it may be just code.
 	bare bool
-	text []byte
+	// closer is what ends them, where that is no block of code.
+	closer string
+	text   []byte
 }
 
 func (y *python) idle() bool { return false }
@@ -22,6 +24,10 @@ func (y *python) push(c byte) verdict {
 	y.text = append(y.text, c)
 	if y.fenced && strings.HasSuffix(string(y.text[max(0, len(y.text)-4):]), "\n```") {
 		y.text = y.text[:len(y.text)-4]
+		return y.finish()
+	}
+	if n := len(y.text) - len(y.closer); y.closer != "" && n >= 0 && string(y.text[n:]) == y.closer {
+		y.text = y.text[:n]
 		return y.finish()
 	}
 	return more

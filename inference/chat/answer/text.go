@@ -88,6 +88,10 @@ func markersOf(f Family, calls bool) (sets [2]markerSet) {
 			thoughts.add(m)
 		}
 	}
+	for _, around := range surroundings(f.Syntax) {
+		content.add(marker{text: around, kind: markSkip})
+		thoughts.add(marker{text: around, kind: markSkip})
+	}
 	for _, stray := range []string{"</tool_call>", "</function>"} {
 		content.add(marker{text: stray, kind: markSkip, when: afterCall})
 		thoughts.add(marker{text: stray, kind: markSkip, when: afterCall})
@@ -122,12 +126,41 @@ func callMarkers(s Syntax) []marker {
 		return []marker{tagged, block, object(atLine), array(atLine)}
 	case SyntaxGemma4:
 		return []marker{call("<|tool_call>", anywhere, func(p *Parser) body { return newGemma4(p) })}
+	case SyntaxGLM:
+		return []marker{call(callTag, anywhere, newGLM)}
+	case SyntaxKimi:
+		return []marker{call(kimiCall, anywhere, newKimi)}
+	case SyntaxDeepseek:
+		return []marker{call(deepseekCall, anywhere, newDeepseek)}
+	case SyntaxDSML:
+		return []marker{tagged, call(dsmlCall, anywhere, func(p *Parser) body { return newSpelled(p, &dsmlSpelling) })}
+	case SyntaxMinimax:
+		return []marker{call(minimaxCall, anywhere, func(p *Parser) body { return newSpelled(p, &minimaxSpelling) })}
+	case SyntaxLFM:
+		return []marker{call(lfmCall, anywhere, newLFM)}
 	case SyntaxHarmony:
 		make := func(p *Parser) body { return newHarmony(p) }
 		return []marker{call("<|channel|>commentary to=functions.", anywhere, make),
 			call("<|channel|>analysis to=functions.", anywhere, make), call("to=functions.", atTrim, make)}
 	}
 	return []marker{tagged, several, function, block, object(atLine), array(atLine)}
+}
+
+// surroundings are the texts that stand around all calls of an answer, or are left of one.
+func surroundings(s Syntax) []string {
+	switch s {
+	case SyntaxKimi:
+		return []string{kimiSection, kimiSectionEnd, kimiEnd}
+	case SyntaxDeepseek:
+		return []string{deepseekCalls, deepseekCallsEnd, deepseekEnd}
+	case SyntaxDSML:
+		return []string{"<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"}
+	case SyntaxMinimax:
+		return []string{minimaxCalls, minimaxCallsEnd}
+	case SyntaxLFM:
+		return []string{lfmEnd}
+	}
+	return nil
 }
 
 func (p *Parser) set() *markerSet {

@@ -53,6 +53,7 @@ func (l *Library) card(index int) Card {
 		Temperature: asInt(r.number("nvmlDeviceGetTemperature", temperatureOfDie)),
 		Power:       asUint64(r.number("nvmlDeviceGetPowerUsage")),
 		PowerLimit:  asUint64(r.number("nvmlDeviceGetEnforcedPowerLimit")),
+		PowerRange:  r.powerRange(),
 		Capability:  r.capability(),
 		MIG:         r.mig(),
 		Link:        r.link("nvmlDeviceGetCurrPcieLinkGeneration", "nvmlDeviceGetCurrPcieLinkWidth"),
@@ -63,13 +64,23 @@ func (l *Library) card(index int) Card {
 	}
 }
 
+// powerRange asks what the limit can be set to.
+func (r reader) powerRange() Value[PowerRange] {
+	var least, most, usual uint32
+	err := r.lib.call("nvmlDeviceGetPowerManagementLimitConstraints", r.handle, uintptr(unsafe.Pointer(&least)), uintptr(unsafe.Pointer(&most)))
+	if err == nil {
+		err = r.lib.call("nvmlDeviceGetPowerManagementDefaultLimit", r.handle, uintptr(unsafe.Pointer(&usual)))
+	}
+	return value(PowerRange{uint64(least), uint64(most), uint64(usual)}, err)
+}
+
 // missingCard is one that could not be asked: every reading has the reason.
 func missingCard(index int, err error) Card {
 	text, figure, milli, link := Missing[string](err), Missing[int](err), Missing[uint64](err), Missing[Link](err)
 	return Card{
 		Index: index, Err: err, Name: text, UUID: text, PCI: text,
 		Memory: Missing[Memory](err), Utilisation: Missing[Utilisation](err),
-		Temperature: figure, Power: milli, PowerLimit: milli, Capability: Missing[Version](err), MIG: Missing[MIG](err),
+		Temperature: figure, Power: milli, PowerLimit: milli, PowerRange: Missing[PowerRange](err), Capability: Missing[Version](err), MIG: Missing[MIG](err),
 		Link: link, MaxLink: link, Clock: figure, MemoryClock: figure, Processes: Missing[[]Process](err),
 	}
 }

@@ -65,6 +65,7 @@ func firstCard() Card {
 		Name: Known("NVIDIA GeForce RTX 5090"), UUID: Known("GPU-00000000-0000-0000-0000-000000000000"), PCI: Known("0000:01:00.0"),
 		Memory:      Known(Memory{Total: 34190917632, Reserved: 500000000, Free: 30690917632, Used: 3000000000}),
 		Utilisation: Known(Utilisation{97, 41}), Temperature: Known(61), Power: Known[uint64](431500), PowerLimit: Known[uint64](575000),
+		PowerRange: Known(PowerRange{400000, 600000, 575000}),
 		Capability: Known(Version{12, 0}), MIG: Known(MIG{}), Link: Known(Link{1, 8}), MaxLink: Known(Link{5, 16}),
 		Clock: Known(2407), MemoryClock: Known(14001),
 		Processes: processes(Process{900, Known[uint64](123456789), false, true}, Process{4001, Known[uint64](3000000), true, true},
@@ -92,6 +93,7 @@ func TestNotSupported(t *testing.T) {
 	want := firstCard()
 	want.Utilisation, want.Power = Missing[Utilisation](NotSupported), Missing[uint64](NotSupported)
 	want.PowerLimit, want.Link = Missing[uint64](NoPermission), Missing[Link](NotSupported)
+	want.PowerRange = Missing[PowerRange](NotSupported)
 	want.Processes = processes(Process{4001, Known[uint64](3000000), true, false},
 		Process{4002, Missing[uint64](NotSupported), true, false}, Process{4003, Known[uint64](1000000), true, false})
 	got := read(t, l).Cards[0]

@@ -50,6 +50,7 @@ type Card struct {
 	Temperature Value[int]    // of the die, degrees Celsius
 	Power       Value[uint64] // milliwatts
 	PowerLimit  Value[uint64] // milliwatts, the limit in force
+	PowerRange  Value[PowerRange]
 	Capability  Value[Version]
 	MIG         Value[MIG]
 	Link        Value[Link] // now; cards slow down when idle
@@ -60,6 +61,10 @@ type Card struct {
 	// container the driver lists those of the container, or the host's numbers.
 	Processes Value[[]Process]
 }
+
+// PowerRange is what the limit can be set to, in milliwatts, and what it is where
+// nobody set it.
+type PowerRange struct{ Min, Max, Default uint64 }
 
 // Memory is the card's memory in bytes.
 type Memory struct {

@@ -31,7 +31,7 @@ def weather(city: typing.Literal["Paris", "Rome"]) -> str:
 
 
 async def use(model):
-    settings = agents.ModelSettings(temperature=0, max_tokens=200, tool_choice="required")
+    settings = agents.ModelSettings(temperature=0, max_tokens=200, tool_choice="required", parallel_tool_calls=False)
     agent = agents.Agent(name="a", instructions="Answer in one sentence.", tools=[weather], model=model, model_settings=settings)
     before = len(asked)
     whole = await agents.Runner.run(agent, "How is the weather in Paris?", context=before)

@@ -11,7 +11,7 @@ const client = new OpenAI({ baseURL: process.argv[2], apiKey: "none", maxRetries
 const file = process.argv[4];
 const model = (await client.models.list()).data[0].id;
 const question = "What is the capital of France? Answer in one word.";
-const short = { model, temperature: 0, max_output_tokens: 200 };
+const short = { model, temperature: 0, max_output_tokens: 200, parallel_tool_calls: false };
 const place = {
   type: "object", required: ["city", "people"], additionalProperties: false,
   properties: { city: { type: "string", enum: ["Paris", "Rome"] }, people: { type: "integer", minimum: 1, maximum: 99999999 } },

@@ -125,6 +125,14 @@ int nvmlDeviceGetTemperature(card *c, int sensor, unsigned *t) {
 }
 int nvmlDeviceGetPowerUsage(card *c, unsigned *mw) { ASK(c); if (SCENARIO == GEFORCE) return UNSUPPORTED; *mw = 431500; return OK; }
 int nvmlDeviceGetEnforcedPowerLimit(card *c, unsigned *mw) { ASK(c); if (SCENARIO == GEFORCE) return FORBIDDEN; *mw = 575000; return OK; }
+int nvmlDeviceGetPowerManagementLimitConstraints(card *c, unsigned *least, unsigned *most) {
+	ASK(c);
+	if (SCENARIO == GEFORCE) return UNSUPPORTED;
+	*least = 400000;
+	*most = 600000;
+	return OK;
+}
+int nvmlDeviceGetPowerManagementDefaultLimit(card *c, unsigned *mw) { ASK(c); if (SCENARIO == GEFORCE) return UNSUPPORTED; *mw = 575000; return OK; }
 int nvmlDeviceGetCudaComputeCapability(card *c, int *major, int *minor) {
 	ASK(c);
 	*major = c->index ? 8 : 12;

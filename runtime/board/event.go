@@ -1,0 +1,95 @@
+package board
+
+import "dure/runtime/event"
+
+// Names of the streams that a board appends to. Tables are folded from the first,
+// counts of what changed nothing from the second.
+const (
+	Stream      = "board"
+	UsageStream = "board/usage"
+)
+
+// A Written is one statement's changes. Small ones are in the event; others in a
+// file beside the tables, or where else a store keeps them, flushed before the event
+// was appended.
+type Written struct {
+	Agent   string   `json:"agent"`
+	Uses    []Use    `json:"uses"` // what the statement counts as
+	Changes []Change `json:"changes,omitempty"`
+	Away    *Away    `json:"away,omitempty"`
+}
+
+// Away is where the changes of a large write are: JSON, a Change a line.
+type Away struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // 64 hexadecimal digits
+	Lines  int64  `json:"lines"`
+}
+
+// Op is what a change does to a row.
+type Op string
+
+// The three.
+const (
+	Insert Op = "insert"
+	Update Op = "update"
+	Delete Op = "delete"
+)
+
+// A Change is what became of one row.
+type Change struct {
+	Table string `json:"table"`
+	Op    Op     `json:"op"`
+	ID    int64  `json:"id"`
+	Row   Row    `json:"row,omitempty"` // insert: all columns but id that are not null; update: those that changed
+}
+
+// A Row is values by column.
+type Row map[string]Value
+
+// Types of events.
+var (
+	registry = event.NewRegistry()
+
+	WrittenType      = must(event.Register[Written](registry, "board.written", 1))
+	CreatedType      = must(event.Register[Created](registry, "board.created", 1))
+	JoinedType       = must(event.Register[Agent](registry, "board.joined", 1))
+	AcknowledgedType = must(event.Register[Acknowledged](registry, "board.acknowledged", 1))
+	UsedType         = must(event.Register[Used](registry, "board.used", 1))
+)
+
+// Created is a table that the lead added.
+type Created struct {
+	Agent string `json:"agent"`
+	Table Table  `json:"table"`
+}
+
+// Acknowledged is that an agent has seen announcements.
+type Acknowledged struct {
+	Agent string `json:"agent"`
+	Upto  int64  `json:"upto"`
+}
+
+// Used is what was done since the last one, but for what a Written says.
+type Used struct {
+	Counts []Count `json:"counts"`
+}
+
+// Registry knows the types of the board's events.
+func Registry() *event.Registry { return registry }
+
+func must[T any](t event.Type[T], err error) event.Type[T] {
+	if err != nil {
+		panic(err) // a name or version above is wrong
+	}
+	return t
+}
+
+// Set adds a column's value.
+func (c *Change) Set(column string, v any) {
+	if c.Row == nil {
+		c.Row = make(Row)
+	}
+	c.Row[column] = Value{v}
+}

@@ -1,0 +1,134 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"dure/runtime/board"
+	"dure/runtime/event"
+)
+
+// settleLimit is how long it is tried to find out what became of a commit.
+const settleLimit = 15 * time.Second
+
+// finish puts the event of what a capture saw into the transaction that is open on a
+// session, and commits it. It returns the event's sequence.
+func (s *store) finish(c *call, sess *session, id board.ID, cap *capture, used []board.Use) (event.Sequence, error) {
+	if id == (board.ID{}) {
+		id = event.NewID()
+	}
+	away, err := cap.changes.away(id.String())
+	if err != nil {
+		return 0, err
+	}
+	payload, err := cap.changes.payload(c.agent.Name, used, away)
+	if err != nil {
+		return 0, err
+	}
+	if away != nil {
+		if err := cap.changes.keepPieces(sess, s.ground.key, away.Name); err != nil {
+			return 0, s.refuse(err, nil)
+		}
+	}
+	uses, err := json.Marshal(used)
+	if err != nil {
+		return 0, fmt.Errorf("write: %w", err)
+	}
+	grown, err := json.Marshal(cap.grown)
+	if err != nil {
+		return 0, fmt.Errorf("write: %w", err)
+	}
+	var seq event.Sequence
+	appending := step{sql: "select dure_board.append_write($1, $2, $3, $4, $5, $6, $7, $8)", rows: func(r *pgconn.ResultReader) error {
+		for r.NextRow() {
+			n, err := strconv.ParseUint(string(r.Values()[0]), 10, 64)
+			if err != nil {
+				return err
+			}
+			seq = event.Sequence(n)
+		}
+		return nil
+	}}.with(oidBytes, s.ground.key).with(oidUUID, id[:]).with(oidInt8, fmt.Append(nil, s.cfg.Now().UnixNano())).
+		with(oidBytes, payload).with(oidText, []byte(c.agent.Name)).with(oidJSON, uses).with(oidJSON, grown).
+		with(oidInt8, fmt.Append(nil, s.cfg.Limits.Stored))
+	errs := sess.exchange([]step{appending, {sql: "commit"}}, []step{{sql: "discard all"}})
+	sess.clean = errs[0] == nil && errs[1] == nil
+	return seq, s.committed(errs[0], id, &seq)
+}
+
+// committed says what became of a commit. If the connection broke, the log says
+// whether the event is in it, once the old session is over.
+func (s *store) committed(err error, id board.ID, seq *event.Sequence) error {
+	var pg *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case fromServer(err) && errors.As(err, &pg) && pg.Code == "23505" && pg.SchemaName == "dure_event":
+		return board.Refuse(board.ErrDuplicate, nil, "a write with the ID %v is in the log", id)
+	case fromServer(err):
+		return s.refuse(err, nil)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
+	defer cancel()
+	for ctx.Err() == nil {
+		var there bool
+		look := pgx.BeginFunc(ctx, s.owner, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, "select position from dure_event.head for update"); err != nil {
+				return err
+			}
+			var n *int64
+			err := tx.QueryRow(ctx, "select max(sequence), count(*) > 0 from dure_event.events where id = $1", [16]byte(id)).Scan(&n, &there)
+			if n != nil {
+				*seq = event.Sequence(*n)
+			}
+			return err
+		})
+		switch {
+		case look == nil && there:
+			return nil
+		case look == nil:
+			return fmt.Errorf("the write was not done: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond): // the server comes back, or does not
+		}
+	}
+	return fmt.Errorf("%w (%w)", board.ErrUnknown, err)
+}
+
+// sweep gives back the room that a write took which was too large: its rows are
+// dead, and their place would be kept for others.
+func (s *store) sweep(err error, cap *capture) {
+	var r *board.Refusal
+	if !errors.Is(err, board.ErrTooLarge) || !errors.As(err, &r) {
+		return
+	}
+	select {
+	case s.sweeping <- struct{}{}:
+	default:
+		return // it is being done
+	}
+	tables := r.Tables
+	s.work.Go(func() {
+		defer func() { <-s.sweeping }()
+		for _, t := range tables {
+			if cap.tables[t] == nil {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			_, err := s.owner.Exec(ctx, "vacuum (truncate) board."+t)
+			cancel()
+			if err != nil {
+				s.cfg.Logger.Warn("the room of a refused write is not given back yet", "table", t, "error", err)
+			}
+		}
+	})
+}

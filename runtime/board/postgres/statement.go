@@ -1,0 +1,331 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"dure/runtime/board"
+	"dure/runtime/board/desk"
+)
+
+const (
+	preparing = "prepare dure_statement as "
+	// A statement that takes longer starts again among the slow ones.
+	slowAfter = 50 * time.Millisecond
+	// How often a statement that met another is run.
+	tries = 5
+)
+
+// verbs are how a statement of an agent may begin, and whether it is tried as one
+// that writes first. The server's grammar decides; this gives the others a better
+// answer than a mistake of syntax.
+var verbs = map[string]bool{
+	"": false, "select": false, "values": false, "table": false, "with": false,
+	"insert": true, "update": true, "delete": true, "merge": true,
+}
+
+// Run implements desk.Backend.
+func (s *store) Run(ctx context.Context, a board.Agent, st board.Statement) (desk.Done, error) {
+	first := board.First(st.SQL)
+	writes, ok := verbs[first]
+	switch {
+	case !ok:
+		return desk.Done{}, board.Refuse(board.ErrDenied, nil, "%q does not begin a statement for agents; they select, insert, update and delete rows", first)
+	case board.Blank(st.SQL):
+		return desk.Done{}, board.Refuse(board.ErrStatement, nil, "there is no statement in it")
+	}
+	call := s.newCall(ctx, a)
+	if !writes {
+		done, err := s.inLanes(call, s.readers, s.slow, func(sess *session) (desk.Done, error) { return s.read(call, sess, st) })
+		if !errors.Is(err, errWrites) {
+			return done, err
+		}
+	}
+	done, err := s.inLanes(call, s.writers, s.slowWriters, func(sess *session) (desk.Done, error) { return s.write(call, sess, st) })
+	if err != nil && st.ID != (board.ID{}) && s.isLogged(ctx, st.ID) {
+		err = board.Refuse(board.ErrDuplicate, nil, "a write with the ID %v is in the log", st.ID)
+	}
+	return done, err
+}
+
+// A call is one statement of one agent on its way.
+type call struct {
+	ctx    context.Context
+	agent  board.Agent
+	at     time.Time // its time
+	until  time.Time // when its time is over
+	moment time.Duration
+	move   func() bool // takes a slow session
+}
+
+func (s *store) newCall(ctx context.Context, a board.Agent) *call {
+	now := s.cfg.Now()
+	return &call{ctx: ctx, agent: a, at: now, until: now.Add(s.cfg.Limits.Time)}
+}
+
+// inLanes runs a statement on a fast session, and if it takes long, on a slow one.
+// The time that it waits for a session is not its own.
+func (s *store) inLanes(c *call, fast, slow *lane, run func(*session) (desk.Done, error)) (desk.Done, error) {
+	c.moment, c.move = slowAfter, func() bool { return s.hasPlace(c.agent.Name, slow) }
+	done, err := s.inLane(c, fast, run)
+	if !errors.Is(err, errSlow) {
+		return done, err
+	}
+	if !s.markSlow(c.agent.Name, slow) {
+		return desk.Done{}, board.Refuse(board.ErrBusy, nil, "another slow statement of yours runs already")
+	}
+	defer s.unmarkSlow(c.agent.Name, slow)
+	c.moment = 0
+	return s.inLane(c, slow, run)
+}
+
+// inLane runs a statement on a session of a lane, and again if it lost against
+// another, or if the session turned out to be one that a server had which is no more.
+// Neither has left anything.
+func (s *store) inLane(c *call, l *lane, run func(*session) (desk.Done, error)) (desk.Done, error) {
+	for try := 0; ; try++ {
+		before := s.cfg.Now()
+		sess, err := l.take(c.ctx)
+		c.until = c.until.Add(s.cfg.Now().Sub(before))
+		if err != nil {
+			return desk.Done{}, err
+		}
+		done, err := run(sess)
+		broken := sess.conn.IsClosed()
+		l.put(sess)
+		switch {
+		case errors.Is(err, errCollide) && try == tries:
+			return desk.Done{}, board.Refuse(board.ErrBusy, nil, "the statement met others %d times and was not done", tries)
+		case errors.Is(err, errCollide):
+		case errors.Is(err, errBroken) && !errors.Is(err, board.ErrUnknown) && broken && try <= cap(l.free):
+		default:
+			return done, err
+		}
+	}
+}
+
+// speaker is the setting that tells the database who speaks.
+func (s *store) speaker(c *call, claim bool) step {
+	v := struct {
+		Agent string     `json:"agent"`
+		Crew  *string    `json:"crew"`
+		Role  board.Role `json:"role"`
+		At    string     `json:"at"`
+		Limit int64      `json:"limit"`
+		Claim bool       `json:"claim"`
+	}{c.agent.Name, nil, c.agent.Role, c.time(), 2*s.cfg.Limits.Write + 1<<20, claim}
+	if c.agent.Crew != "" {
+		v.Crew = &c.agent.Crew
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // strings and a number
+	}
+	return step{sql: "set local dure.speaker = " + literal(string(data))}
+}
+
+func (c *call) time() string { return c.at.UTC().Format(board.TimeFormat) }
+
+// execute is the steps of an agent's statement; rows takes its result.
+func execute(st board.Statement, rows func(*pgconn.ResultReader) error) []step {
+	args := make([]string, len(st.Args))
+	for i, a := range st.Args {
+		if b, ok := a.(bool); ok { // a truth value and a number alike
+			a = 0
+			if b {
+				a = 1
+			}
+		}
+		args[i] = literalOf(a)
+	}
+	sql := "execute dure_statement"
+	if len(args) > 0 {
+		sql += "(" + strings.Join(args, ", ") + ")"
+	}
+	return []step{{sql: preparing + st.SQL}, {sql: sql, rows: rows}}
+}
+
+// begin watches over a session while a statement of a call runs on it.
+func (s *store) begin(c *call, sess *session) *watch {
+	sess.clean = false
+	w := &watch{session: sess, ctx: c.ctx, until: c.until, moment: c.moment, move: c.move}
+	s.over.begin(w)
+	return w
+}
+
+// read runs a statement that only reads, in one exchange. One that does not is
+// errWrites.
+func (s *store) read(c *call, sess *session, st board.Statement) (desk.Done, error) {
+	tables := s.shapes()
+	w := s.begin(c, sess)
+	r := result{limits: s.cfg.Limits, stop: func() { w.stop(stopped) }}
+	steps := append([]step{{sql: "begin read only"}, s.speaker(c, false)}, execute(st, r.read)...)
+	reads, certain := named(st.SQL, tables)
+	touched := make(map[string]bool)
+	if !certain {
+		steps = append(steps, touchedStep(touched))
+	}
+	errs := sess.exchange(steps, []step{{sql: "rollback"}}, []step{{sql: "discard all"}})
+	why := w.end()
+	sess.clean = why == none && errs[1] == nil && errs[2] == nil
+	for _, t := range reads {
+		touched[t] = false
+	}
+	if err := s.outcome(c, why, r.err, errs[0], slices.Sorted(maps.Keys(touched))); err != nil {
+		return desk.Done{}, err
+	}
+	return desk.Done{Result: r.Result, Uses: uses(c.agent.Name, touched)}, nil
+}
+
+// outcome is what became of a statement: what broke it off, what the gateway found,
+// what the server said.
+func (s *store) outcome(c *call, why cause, mine, server error, tables []string) error {
+	switch {
+	case mine != nil:
+		return mine
+	case why != none:
+		// It may have ended by itself at the last moment; its time was over then too.
+		return s.why(why, c.ctx, tables)
+	case server != nil:
+		return s.refuse(server, tables)
+	}
+	return nil
+}
+
+// touchedStep asks which tables the transaction has locked; true: to write.
+func touchedStep(into map[string]bool) step {
+	return step{sql: "select name, mode from dure_board.touched()", rows: func(r *pgconn.ResultReader) error {
+		for r.NextRow() {
+			v := r.Values()
+			name := string(v[0])
+			into[name] = into[name] || string(v[1]) == "RowExclusiveLock"
+		}
+		return nil
+	}}
+}
+
+// uses is what a statement counts as. A statement that writes a table reads it too
+// to find its rows; that is the write.
+func uses(agent string, touched map[string]bool) []board.Use {
+	var all []board.Use
+	for _, t := range slices.Sorted(maps.Keys(touched)) {
+		kind := board.Read
+		if touched[t] {
+			kind = board.Write
+		}
+		all = append(all, board.Use{Agent: agent, Table: t, Kind: kind})
+	}
+	return all
+}
+
+// write runs a statement that writes, up to the end of its transaction.
+func (s *store) write(c *call, sess *session, st board.Statement) (desk.Done, error) {
+	return s.change(c, sess, st.ID, false, func(rows func(*pgconn.ResultReader) error) []step { return execute(st, rows) })
+}
+
+// change runs steps that change rows, and puts what they changed into the log.
+func (s *store) change(c *call, sess *session, id board.ID, claim bool, steps func(rows func(*pgconn.ResultReader) error) []step) (desk.Done, error) {
+	w := s.begin(c, sess)
+	cap := &capture{tables: s.shapes(), agent: c.agent, at: c.time(), claim: claim, limits: s.cfg.Limits,
+		grown: make(map[string]int64), stop: func() { w.stop(stopped) }}
+	defer cap.changes.drop()
+	r := result{limits: s.cfg.Limits, stop: cap.stop}
+	touched := make(map[string]bool)
+	sess.sink = cap.take
+	all := append([]step{{sql: "begin"}, s.speaker(c, claim)}, steps(r.read)...)
+	err := sess.exchange(append(all, touchedStep(touched)))[0]
+	sess.sink = nil
+	why := w.end()
+	tables := slices.Sorted(maps.Keys(touched))
+	if err := s.outcome(c, why, errors.Join(cap.err, r.err), err, tables); err != nil {
+		s.sweep(err, cap)
+		return desk.Done{}, first(cap.err, err)
+	}
+	r.Changed = cap.rows
+	done := desk.Done{Result: r.Result, Uses: uses(c.agent.Name, touched)}
+	if cap.changes.n == 0 {
+		return done, nil // put sets it back
+	}
+	seq, err := s.finish(c, sess, id, cap, done.Uses)
+	if err != nil {
+		return desk.Done{}, err
+	}
+	done.Result.Change, done.Logged = uint64(seq), true
+	return done, nil
+}
+
+// first is the capture's refusal, which says most, or the other.
+func first(captured, err error) error {
+	if captured != nil {
+		return captured
+	}
+	return err
+}
+
+// A result takes rows as they come, up to the limits.
+type result struct {
+	board.Result
+	limits board.Limits
+	size   int
+	err    error
+	stop   func()
+}
+
+func (r *result) read(rr *pgconn.ResultReader) error {
+	fields := rr.FieldDescriptions()
+	r.Columns = make([]string, len(fields))
+	for i, f := range fields {
+		r.Columns[i] = f.Name
+	}
+	for rr.NextRow() {
+		if r.err != nil {
+			continue // until the server hears of it
+		}
+		if r.err = r.row(fields, rr.Values()); r.err != nil {
+			r.Rows = nil
+			r.stop()
+		}
+	}
+	return nil
+}
+
+func (r *result) row(fields []pgconn.FieldDescription, values [][]byte) error {
+	row := make([]any, len(values))
+	r.size += len(values) // so that empty rows count
+	for i, v := range values {
+		r.size += len(v)
+		if len(v) > r.limits.Value {
+			return board.Refuse(board.ErrTooLarge, nil, "a value may have %d bytes", r.limits.Value)
+		}
+		if v == nil {
+			continue
+		}
+		var err error
+		if row[i], err = shown(fields[i].DataTypeOID, string(v)); err != nil {
+			return board.Refuse(board.ErrStatement, nil, "column %s of the result: %v", fields[i].Name, err)
+		}
+	}
+	switch r.Rows = append(r.Rows, row); {
+	case len(r.Rows) > r.limits.Rows:
+		return board.Refuse(board.ErrTooLarge, nil, "the result has more than %d rows; use WHERE or LIMIT", r.limits.Rows)
+	case r.size > r.limits.Result:
+		return board.Refuse(board.ErrTooLarge, nil, "the result has more than %d bytes; use WHERE, LIMIT or fewer columns", r.limits.Result)
+	}
+	return nil
+}
+
+// isLogged reports whether an event is in the log.
+func (s *store) isLogged(ctx context.Context, id board.ID) bool {
+	var there bool
+	err := s.owner.QueryRow(ctx, "select exists (select from dure_event.events where id = $1)", [16]byte(id)).Scan(&there)
+	return err == nil && there
+}
+
+var errNotFinite = errors.New("it is not a finite number")
