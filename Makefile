@@ -45,16 +45,8 @@ test: build check clients ## everything that must hold: unit, race, end to end w
 	go build $(RACE) ./...
 	go test -json $(RACE) -p 1 -timeout 20m ./... | python3 .ci/testsum.py
 
-test-long: test engine-source ## longer oracles and every fuzz target for FUZZTIME each
-	@test -e $(CLIENTS)/jinja2-3.1.6 || (python3 -m pip install -q --target $(CLIENTS)/python jinja2==3.1.6 && touch $(CLIENTS)/jinja2-3.1.6)
-	PYTHONPATH=$(CLIENTS)/python go test -tags oracle ./inference/chat -args -templates $$(ls -d $(DURE_HOME)/build/llama.cpp-*/models/templates | tail -1)
-	go test -tags oracle ./inference/chat/jinja
-	go test -timeout 30m ./cmd/dure -run TestKilledAtAnyMoment -args -crashes 100
-	go test -timeout 30m ./inference/prefix -run TestManyOperations -args -operations 100000
-	go test -timeout 30m ./runtime/event/sqlite -run 'Kill|TestPowerCut' -args -crashes 200 -cuts 2000
-	go test -timeout 30m ./runtime/event/postgres -run /Killed -args -crashes 200
-	@bin/dure engine install vulkan
-	go test ./cmd/dure -run TestCardOnVulkan -args -card-vulkan
+test-long: test engine-source ## longer oracles, crash loops, and every fuzz target for FUZZTIME each
+	@.ci/long $(CLIENTS)
 	@$(MAKE) fuzz
 
 fuzz: ## run every fuzz target for FUZZTIME

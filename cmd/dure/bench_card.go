@@ -133,20 +133,6 @@ func newCardRig(ctx context.Context, args []string, opt cardOptions, log io.Writ
 	return r, nil
 }
 
-// synthetic writes the synthetic model, which is the same each time.
-func (r *cardRig) synthetic(home string) (args []string, err error) {
-	rig := peersRig{home: home}
-	if rig.work, err = os.MkdirTemp(home, "bench-"); err != nil {
-		return nil, fmt.Errorf("folder for the synthetic model: %w", err)
-	}
-	r.remove = func() { os.RemoveAll(rig.work) }
-	m, err := rig.model(synthModel)
-	if err != nil {
-		r.remove()
-	}
-	return []string{m.path}, err
-}
-
 // ready starts the host.
 func (r *cardRig) ready(ctx context.Context, home string, args []string) (err error) {
 	if r.entry, r.path, err = resolveLocal(home, args); err != nil {

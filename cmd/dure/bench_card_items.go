@@ -26,7 +26,7 @@ func (r *cardRig) items() []benchcard.Item {
 		{Name: "kv", Title: "types of the cache", Weight: 3, Measure: r.bare(benchcard.KindKV)},
 		{Name: "pool", Title: "pools", Weight: 2, Skip: r.noPool(), Measure: r.measurePools},
 		{Name: "spec", Title: "speculative decoding by load", Weight: 3, Skip: r.noSpec(), Measure: r.measureSpec},
-		{Name: "mtp", Title: "MTP depth by load", Weight: 3, Skip: r.noMTP()},
+		{Name: "mtp", Title: "MTP depth by load", Weight: 4, Skip: r.noMTP(), Measure: r.measureMTP},
 		{Name: "peer", Title: "beside llama-server", Weight: 3, Skip: r.noPeer(), Measure: r.measurePeer},
 		{Name: "power", Title: "power and temperature", Weight: 0, Skip: seen, Measure: r.havePower},
 	}
@@ -159,14 +159,6 @@ func (r *cardRig) noSpec() string {
 	return ""
 }
 
-// noMTP says why the model's own guessing layers are not measured.
-func (r *cardRig) noMTP() string {
-	if r.placed.plan == nil || r.placed.model.Geometry.MTPLayers == 0 {
-		return "the model's file has no MTP layers"
-	}
-	return "`dure serve` has no MTP in --spec yet"
-}
-
 func (r *cardRig) measureSpec(ctx context.Context, j *benchcard.Journal) error {
 	b := specBench{streams: []int{1, 2, 4, 8}, tokens: 200, pairs: 3, host: r.host.opt}
 	if r.opt.quick {
@@ -174,17 +166,5 @@ func (r *cardRig) measureSpec(ctx context.Context, j *benchcard.Journal) error {
 	}
 	b.host.load.spec.mode = string(llm.SpeculationNgram)
 	tasks := slices.DeleteFunc(slices.Clone(benchspec.Tasks), func(t benchspec.Task) bool { return t.Sampled })
-	b.streams = slices.DeleteFunc(b.streams, func(n int) bool {
-		return !slices.ContainsFunc(tasks, func(t benchspec.Task) bool {
-			return !j.Has(benchcard.Point{Figure: benchcard.FigureSpec, Series: t.Name, X: float64(n)})
-		})
-	})
-	if len(b.streams) == 0 {
-		return nil
-	}
-	results, err := b.compare(ctx, []string{r.path}, tasks)
-	for _, s := range results {
-		err = errors.Join(err, r.keep(j, benchcard.Point{Figure: benchcard.FigureSpec, Series: s.Task, X: float64(s.Streams), Value: s.Speed.Ratio, Low: s.Speed.Min, High: s.Speed.Max, Samples: s.Speed.N}))
-	}
-	return err
+	return r.compareSpec(ctx, j, b, benchcard.FigureSpec, tasks, func(task string) string { return task })
 }

@@ -23,11 +23,13 @@ import (
 
 	"dure/inference"
 	"dure/inference/bench"
-	"dure/inference/engine"
 	"dure/inference/front"
 	"dure/inference/openai"
 	"dure/inference/remote"
 )
+
+// maxModelTokens leaves room for the prompt in the sequences of the real model.
+const maxModelTokens = 192
 
 // httpBar is how many microseconds of CPU a streamed token may cost the server.
 const httpBar = 40
@@ -62,7 +64,7 @@ tokens come over the socket of its runner. Clients are in the measuring process.
 	f := cmd.Flags()
 	f.IntVar(&opt.streams, "streams", 32, "streams at the same time")
 	f.IntVar(&opt.tokens, "tokens", 500, "tokens of each stream of the scripted model")
-	f.IntVar(&opt.modelTokens, "model-tokens", 48, "tokens of each stream of the real model")
+	f.IntVar(&opt.modelTokens, "model-tokens", 192, "tokens of each stream of the real model")
 	f.DurationVar(&opt.interval, "interval", 20*time.Millisecond, "time between two tokens of a stream of the scripted model")
 	f.BoolVar(&opt.bare, "bare", false, "the scripted model only")
 	f.BoolVar(&opt.asJSON, "json", false, "print JSON")
@@ -79,6 +81,9 @@ type httpRow struct {
 }
 
 func benchHTTP(cmd *cobra.Command, opt httpOptions) error {
+	if opt.modelTokens > maxModelTokens {
+		return fmt.Errorf("--model-tokens %d: at most %d", opt.modelTokens, maxModelTokens)
+	}
 	if opt.streams < 1 || opt.tokens < 2 || opt.modelTokens < 2 || opt.interval <= 0 {
 		return errors.New("--streams and --interval must be positive, --tokens and --model-tokens at least 2")
 	}
@@ -90,11 +95,10 @@ func benchHTTP(cmd *cobra.Command, opt httpOptions) error {
 	}
 	rows := []httpRow{row}
 	if !opt.bare {
-		more, err := opt.real(ctx)
-		if err != nil {
+		if row, err = opt.real(ctx); err != nil {
 			return err
 		}
-		rows = append(rows, more...)
+		rows = append(rows, row)
 	}
 	out := cmd.OutOrStdout()
 	if opt.asJSON {
@@ -105,7 +109,7 @@ func benchHTTP(cmd *cobra.Command, opt httpOptions) error {
 		if r.Bar > 0 {
 			bar = fmt.Sprintf("  (bar %.0f)", r.Bar)
 		}
-		fmt.Fprintf(out, "%-58s %4d streams %6d tokens  %6.1f us of CPU a token%s\n", r.What, r.Streams, r.Tokens, r.CPU, bar)
+		fmt.Fprintf(out, "%-46s %4d streams %6d tokens  %6.1f us of CPU a token%s\n", r.What, r.Streams, r.Tokens, r.CPU, bar)
 	}
 	return nil
 }
@@ -134,60 +138,38 @@ func (o *httpOptions) scripted(ctx context.Context) (httpRow, error) {
 		return row, fmt.Errorf("the process of the HTTP side did not start: %w", err)
 	}
 	m := remote.New(strings.TrimSpace(url), "", "", http.DefaultClient)
-	row.CPU, err = o.perToken(ctx, m, o.tokens, cmd.Process.Pid, everyThread)
+	row.CPU, err = o.perToken(ctx, m, o.tokens, cmd.Process.Pid)
 	return row, err
 }
 
-// real measures a server with a model: its own process, and what its runner does beside
-// the engine.
-func (o *httpOptions) real(ctx context.Context) ([]httpRow, error) {
+// real measures the process of a server with a model, which runs in another.
+func (o *httpOptions) real(ctx context.Context) (httpRow, error) {
+	row := httpRow{What: "the server's process, tokens of a real model", Streams: o.streams, Tokens: o.streams * o.modelTokens, Bar: httpBar}
 	s, err := startDure(ctx, serverShape{model: o.model, context: 256, sequences: o.streams}, "")
 	if err != nil {
-		return nil, err
+		return row, err
 	}
 	defer s.stop()
-	m := remote.New(s.url, "", "", http.DefaultClient)
-	engineBefore, pid, err := s.engineCPU(ctx)
-	if err != nil {
-		return nil, err
-	}
-	childBefore, err := bench.CPUTime(pid, runnerThread)
-	if err != nil {
-		return nil, err
-	}
-	n := o.streams * o.modelTokens
-	server := httpRow{What: "the server's process, tokens of a real model", Streams: o.streams, Tokens: n, Bar: httpBar}
-	if server.CPU, err = o.perToken(ctx, m, o.modelTokens, s.cmd.Process.Pid, everyThread); err != nil {
-		return nil, err
-	}
-	childAfter, err := bench.CPUTime(pid, runnerThread)
-	if err != nil {
-		return nil, err
-	}
-	engineAfter, _, err := s.engineCPU(ctx)
-	own := childAfter - childBefore - (engineAfter - engineBefore)
-	child := httpRow{What: "its runner, but for the engine (prompts, sampling, text)", Streams: o.streams, Tokens: n, CPU: float64(own.Microseconds()) / float64(n)}
-	return []httpRow{server, child}, err
+	row.CPU, err = o.perToken(ctx, remote.New(s.url, "", "", http.DefaultClient), o.modelTokens, s.cmd.Process.Pid)
+	return row, err
 }
-
-func everyThread(string) bool       { return true }
-func runnerThread(name string) bool { return name != engine.ComputeThread }
 
 // perToken streams n tokens in each of the streams and returns the CPU time of a process
 // a token, in microseconds. A first round of a few tokens is not counted: it opens the
 // connections and warms everything.
-func (o *httpOptions) perToken(ctx context.Context, m inference.Model, n, pid int, counts func(string) bool) (float64, error) {
+func (o *httpOptions) perToken(ctx context.Context, m inference.Model, n, pid int) (float64, error) {
+	every := func(string) bool { return true }
 	if err := o.stream(ctx, m, 2); err != nil {
 		return 0, err
 	}
-	before, err := bench.CPUTime(pid, counts)
+	before, err := bench.CPUTime(pid, every)
 	if err != nil {
 		return 0, err
 	}
 	if err := o.stream(ctx, m, n); err != nil {
 		return 0, err
 	}
-	after, err := bench.CPUTime(pid, counts)
+	after, err := bench.CPUTime(pid, every)
 	return float64((after - before).Microseconds()) / float64(n*o.streams), err
 }
 

@@ -26,7 +26,7 @@ import (
 	"dure/inference/openai/memory"
 )
 
-var fetchCLIs = flag.Bool("fetch-clis", false, "fetch all programs for coding that tests use: 1.2 GB")
+var allCLIs = flag.Bool("all-clis", false, "run programs for coding over each API that they speak, and fetch them: 1.5 GB")
 
 // What is asked of a program for coding, and what it takes.
 const (
@@ -46,6 +46,7 @@ const codingTime = 2 * time.Minute
 type codingCLI struct {
 	client  fronttest.Client
 	small   bool     // it is fetched where it is not there
+	more    bool     // it is run with -all-clis only
 	node    bool     // it needs a newer Node.js than many machines have
 	command []string // the first is a file of the client
 	env     []string
@@ -65,8 +66,9 @@ func qwen(kind string, env ...string) codingCLI {
 	}
 }
 
-func opencode(library string) codingCLI {
+func opencode(library string, more bool) codingCLI {
 	return codingCLI{
+		more:    more,
 		client:  fronttest.Client{Kind: "npm", Package: "opencode-ai", Version: "1.18.33"},
 		command: []string{"node_modules/.bin/opencode", "run", "--auto", "--model", "dure/small", codingAsk},
 		env:     []string{"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1"},
@@ -80,9 +82,9 @@ var codingCLIs = map[string]codingCLI{
 	"qwen-code over chat completions": qwen("openai", "OPENAI_BASE_URL=%s/v1", "OPENAI_API_KEY=none"),
 	"qwen-code over responses":        qwen("openai-responses", "OPENAI_BASE_URL=%s/v1", "OPENAI_API_KEY=none"),
 	"qwen-code over messages":         qwen("anthropic", "ANTHROPIC_BASE_URL=%s", "ANTHROPIC_API_KEY=none"),
-	"opencode over chat completions":  opencode("@ai-sdk/openai-compatible"),
-	"opencode over responses":         opencode("@ai-sdk/openai"),
-	"opencode over messages":          opencode("@ai-sdk/anthropic"),
+	"opencode over chat completions":  opencode("@ai-sdk/openai-compatible", false),
+	"opencode over responses":         opencode("@ai-sdk/openai", true),
+	"opencode over messages":          opencode("@ai-sdk/anthropic", true),
 	"codex over responses": {
 		client:  fronttest.Client{Kind: "npm", Package: "@openai/codex", Version: "0.171.0"},
 		command: []string{"node_modules/.bin/codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", codingAsk},
@@ -116,6 +118,9 @@ func TestCodingCLIs(t *testing.T) {
 		}
 	})
 	for name, cli := range codingCLIs {
+		if cli.more && !*allCLIs {
+			continue
+		}
 		t.Run(name, func(t *testing.T) { cli.repair(t, alone) })
 	}
 }
@@ -208,7 +213,7 @@ func (cli codingCLI) prepare(t *testing.T, home, socket string, alone bool) *exe
 // fetch returns the folder with the program. Large ones are fetched on demand only.
 func (cli codingCLI) fetch(t *testing.T) string {
 	home := enginetest.Home(t)
-	if dir := cli.client.Dir(home); !cli.small && !*fetchCLIs {
+	if dir := cli.client.Dir(home); !cli.small && !*allCLIs {
 		if _, err := os.Stat(dir); err != nil {
 			t.Skipf("SKIPPED: the client %s %s is not at %s; `make test-long` fetches it", cli.client.Package, cli.client.Version, dir)
 		}

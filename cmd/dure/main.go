@@ -53,7 +53,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(
 		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(), loadCommand(), unloadCommand(), keyCommand(), showCommand(), planCommand(), rmCommand(), verifyCommand(),
-		doctorCommand(), engineCommand(), benchCommand(), versionCommand(), serviceCommand(), runnerCommand(), sqlCommand(),
+		doctorCommand(), engineCommand(), benchCommand(), versionCommand(), serviceCommand(), runnerCommand(), sqlCommand(), swarmCommand(),
 	)
 	return root
 }

@@ -211,6 +211,8 @@ func FuzzResponse(f *testing.F) {
 		`{"input":[{"type":"function_call","call_id":"c","name":"n","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"x"}]}`,
 		`{"input":"x","text":{"format":{"type":"json_schema","name":"n","schema":{}}},"reasoning":{"effort":"low","summary":"auto"},"include":[]}`,
 		`{"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"}]}}`,
+		`{"input":[{"type":"function_call","call_id":"c","namespace":"n","name":"f","arguments":"{}"}],"tools":[{"type":"web_search","a":1},
+			{"type":"namespace","name":"n","description":"d","tools":[{"type":"function","name":"f","parameters":{}}]}]}`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -45,6 +45,11 @@
 // the response itself is whole.
 // One whose server ended first is shown as failed.
 //
+// A tool of a namespace is known to the model as NAMESPACE__NAME, with the description of
+// the namespace before its own, and to the client as both. OpenAI's web search, which
+// programs for coding offer unasked, is left out with a warning; all other tools that are
+// no functions are refused.
+//
 // docs/openai-fields.md lists what becomes of each field of the stock client's requests.
 //
 // The shapes follow OpenAI's API reference for chat completions and completions,

@@ -77,7 +77,7 @@ type Result struct {
 
 // A Claim asks for a row of a table that has a holder.
 type Claim struct {
-	Table string // Subtasks or Assign, or one of the lead's
+	Table string // Subtasks or Assign
 	Crew  string // of this crew's rows and those of no crew; empty: the agent's own crew
 	ID    ID     // as that of a Statement
 }

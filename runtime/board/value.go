@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -115,4 +117,28 @@ func Size(v any) int64 {
 		return int64(len(v))
 	}
 	return 8
+}
+
+// AppendChange appends a change as JSON, in the form that its event has. It is
+// json.Marshal, several times as fast for what is large.
+func AppendChange(to []byte, c Change) ([]byte, error) {
+	to = append(to, `{"table":"`...)
+	to = append(append(to, c.Table...), `","op":"`...) // names need no escapes
+	to = append(append(to, c.Op...), `","id":`...)
+	to = strconv.AppendInt(to, c.ID, 10)
+	if len(c.Row) == 0 {
+		return append(to, '}'), nil
+	}
+	to = append(to, `,"row":{`...)
+	for i, name := range slices.Sorted(maps.Keys(c.Row)) {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = append(append(append(to, '"'), name...), `":`...)
+		var err error
+		if to, err = AppendValue(to, c.Row[name].V); err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", c.Table, name, err)
+		}
+	}
+	return append(to, "}}"...), nil
 }

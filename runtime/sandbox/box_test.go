@@ -58,6 +58,26 @@ func TestChangesOutliveTheBox(t *testing.T) {
 	}
 }
 
+// A mount is there wherever it is asked for, also where something else is mounted.
+func TestMounts(t *testing.T) {
+	g := newGround(t, Options{Only: Full})
+	from := g.snapshot("mounted")
+	b := g.box(Spec{Name: "mounts", Mounts: []Mount{{From: from}, {from, "/tmp/here"}, {from, "/work/folder/deep"}, {from, "/home/agent/cache"},
+		{from, "/opt/outer"}, {filepath.Join(from, "file.txt"), "/opt/outer/folder/inner.txt"}}, Hide: []string{"/opt/outer/file.txt", "/tmp/here/folder"}})
+	_, out := g.sh(b, "cat "+from+"/file.txt /tmp/here/file.txt folder/deep/file.txt ~/cache/file.txt /opt/outer/folder/inner.txt /opt/outer/file.txt; ls /tmp/here/folder")
+	if out != strings.Repeat("as it was\n", 5) {
+		t.Errorf("%q", out)
+	}
+	for _, dir := range []string{from, "/tmp/here", "folder/deep", "~/cache", "/opt/outer"} {
+		if r, out := g.sh(b, "echo x > "+dir+"/planted"); r.Code == 0 {
+			t.Errorf("%s can be written to: %q", dir, out)
+		}
+	}
+	if _, err := g.host.Start(context.Background(), Spec{Name: "missing", Dir: filepath.Join(g.dir, "missing"), Mounts: []Mount{{From: "/no/such/folder"}}}); err == nil || !strings.Contains(err.Error(), "/no/such/folder") {
+		t.Errorf("a missing mount: %v", err)
+	}
+}
+
 func TestOverlayTricks(t *testing.T) {
 	g := newGround(t, Options{Only: Full})
 	b := g.box(Spec{Name: "tricks"})

@@ -13,6 +13,7 @@ const (
 	FigureKVBytes = "kv-bytes"
 	FigureKVSpeed = "kv-speed"
 	FigureSpec    = "spec"
+	FigureMTP     = "mtp"
 	FigurePower   = "power"
 	FigureHeat    = "temperature"
 	FigureServer  = "server"
@@ -39,6 +40,7 @@ var Figures = []Figure{
 	{Name: FigureKVBytes, Title: "Types of the cache: memory", Unit: "MiB", Note: "What the engine says the cache takes, recurrent state included."},
 	{Name: FigureKVSpeed, Title: "Types of the cache: speed", X: "streams", Unit: "ms a step", LogX: true, Note: "A decode step of so many streams at the named length."},
 	{Name: FigureSpec, Title: "Speculative decoding", X: "streams", Unit: "speed with / without", LogX: true, Note: "The server with guesses from the text before, beside the same without, in turn."},
+	{Name: FigureMTP, Title: "Guesses of the model's own layers", X: "streams", Unit: "speed with / without", LogX: true, Note: "The server with guesses of the model's layers for further tokens (MTP), as many as pay or always so many, beside the same without, in turn. How often they are right depends on the model: those of a synthetic one nearly always are, which shows what is to be won at most."},
 	{Name: FigurePower, Title: "Power", X: "seconds", Unit: "W", Note: "As the card's driver tells it, while the bare engine computed."},
 	{Name: FigureHeat, Title: "Temperature", X: "seconds", Unit: "degrees Celsius", Note: "As the card's driver tells it, while the bare engine computed."},
 	{Name: FigurePeer, Title: "Beside llama-server", Unit: "value", Note: "Both servers in turn on the same file, each fresh and warmed up; as each starts by itself; the ratio is the median of the ratios pair by pair."},

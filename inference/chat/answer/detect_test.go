@@ -60,10 +60,18 @@ func TestDetectKnowsTheBundledTemplates(t *testing.T) {
 		"google-gemma-2-2b-it":                          {SyntaxGemma, "", "", ""},
 		"google-gemma-4-31B-it":                         {SyntaxGemma4, "<|channel>thought", "", ""},
 		"openai-gpt-oss-120b":                           {SyntaxHarmony, "<|channel|>analysis<|message|>", "reasoning_effort", "medium"},
-		"deepseek-ai-DeepSeek-V4":                       {SyntaxJSON, "<think>", "reasoning_effort", "max"},
-		"deepseek-ai-DeepSeek-R1-Distill-Qwen-32B":      {SyntaxJSON, "<think>", "", ""},
-		"microsoft-Phi-3.5-mini-instruct":               {SyntaxJSON, "", "", ""},
-		"LFM2-8B-A1B":                                   {SyntaxJSON, "", "", ""},
+		"deepseek-ai-DeepSeek-V4":                       {SyntaxDSML, "<think>", "reasoning_effort", "max"},
+		"deepseek-ai-DeepSeek-V3.2":                     {SyntaxDSML, "<think>", "", ""},
+		"deepseek-ai-DeepSeek-V3.1":                     {SyntaxDeepseek, "<think>", "", ""},
+		"deepseek-ai-DeepSeek-R1-Distill-Qwen-32B":      {SyntaxDeepseek, "<think>", "", ""},
+		"GLM-4.6":                         {SyntaxGLM, "<think>", "", ""},
+		"GLM-4.7-Flash":                   {SyntaxGLM, "<think>", "", ""},
+		"Kimi-K2-Instruct":                {SyntaxKimi, "", "", ""},
+		"Kimi-K2-Thinking":                {SyntaxKimi, "<think>", "", ""},
+		"MiniMax-M2":                      {SyntaxMinimax, "<think>", "", ""},
+		"LFM2.5-8B-A1B":                   {SyntaxLFM, "<think>", "", ""},
+		"microsoft-Phi-3.5-mini-instruct": {SyntaxJSON, "", "", ""},
+		"LFM2-8B-A1B":                     {SyntaxJSON, "", "", ""},
 	} {
 		source, ok := templates[name]
 		if !ok {
@@ -101,7 +109,7 @@ func TestDetectByTokens(t *testing.T) {
 		want   Syntax
 	}{
 		{nil, SyntaxJSON}, {[]string{"<|python_tag|>"}, SyntaxLlama}, {[]string{"[TOOL_CALLS]"}, SyntaxMistral},
-		{[]string{"[TOOL_CALLS]", "[ARGS]"}, SyntaxMistralArgs},
+		{[]string{"[TOOL_CALLS]", "[ARGS]"}, SyntaxMistralArgs}, {[]string{"<|tool_call_start|>"}, SyntaxLFM},
 	} {
 		if got := Detect("{{ messages }}", c.tokens...); got.Syntax != c.want {
 			t.Errorf("%v: %s, want %s", c.tokens, got.Syntax, c.want)

@@ -55,13 +55,16 @@ func allFamilies() []Family {
 		{SyntaxXML, thinkTags}, {SyntaxHermes, thinkTags}, {SyntaxLlama, Thinking{}}, {SyntaxMistral, testThinker["THINK"]},
 		{SyntaxMistralArgs, testThinker["THINK"]}, {SyntaxGemma, Thinking{}}, {SyntaxGemma4, testThinker["gemma4"]},
 		{SyntaxHarmony, testThinker["harmony"]}, {SyntaxJSON, thinkTags}, {SyntaxJSON, Thinking{}},
+		{SyntaxGLM, thinkTags}, {SyntaxKimi, thinkTags}, {SyntaxDeepseek, thinkTags}, {SyntaxDSML, thinkTags},
+		{SyntaxMinimax, thinkTags}, {SyntaxLFM, Thinking{}},
 	}
 }
 
 // markup are the texts that may be left out between pieces: markers, and what
 // belongs to a call behind its arguments.
 var markup = regexp.MustCompile(`^(\s|</?think>|</?tool_calls?>|</function>|</parameter>|\[/?THINK\]|<\|channel>thought|<channel\|>|` +
-	`<\|start\|>assistant|<\|channel\|>(analysis|final|commentary)<\|message\|>|<\|end\|>|<\|return\|>|<\|call\|>|<tool_call\|>|[\]},;)]|` + "```" + `|` +
+	`<\|start\|>assistant|<\|channel\|>(analysis|final|commentary)<\|message\|>|<\|end\|>|<\|return\|>|<\|call\|>|<tool_call\|>|[\]},;)]|` +
+	`<\|tool_calls_section_(begin|end)\|>|<\|tool_call_end\|>|<｜tool▁calls▁(begin|end)｜>|<｜tool▁call▁end｜>|</?｜DSML｜(function_calls|tool_calls|invoke)>|</?minimax:tool_call>|</invoke>|</?arg_value>|` + "```" + `|` +
 	`,\s*["']?(id|type|call_id|index|name|tool|tool_name|function|thought)["']?\s*:\s*("[^"]*"|'[^']*'|[\w.]+))*(</?[a-z_|]*|` + "`*" + `)$`)
 
 // checkNothingLost: what no piece stands for is markup.

@@ -253,6 +253,13 @@ func (s *spelled) finish() verdict {
 		return s.complete()
 	case spelledValue:
 		value := string(s.buf)
+		if whole, rest, ok := strings.Cut(value, s.how.valueEnd); ok { // and what follows is no call
+			s.buf, s.state = []byte(rest), spelledBetween
+			if v := s.argument(whole); v != more {
+				return v
+			}
+			return s.finish()
+		}
 		for n := min(len(value), len(s.how.valueEnd)); n > 0; n-- { // an end that broke off
 			if v, ok := strings.CutSuffix(value, s.how.valueEnd[:n]); ok {
 				value = v

@@ -33,6 +33,7 @@ const (
 	markThink   markerKind = iota // thinking begins
 	markContent                   // thinking ends, content begins
 	markSkip                      // says nothing
+	markAround                    // says nothing, and the white space before it neither
 	markCall                      // a call begins
 )
 
@@ -89,8 +90,8 @@ func markersOf(f Family, calls bool) (sets [2]markerSet) {
 		}
 	}
 	for _, around := range surroundings(f.Syntax) {
-		content.add(marker{text: around, kind: markSkip})
-		thoughts.add(marker{text: around, kind: markSkip})
+		content.add(marker{text: around, kind: markAround})
+		thoughts.add(marker{text: around, kind: markAround})
 	}
 	for _, stray := range []string{"</tool_call>", "</function>"} {
 		content.add(marker{text: stray, kind: markSkip, when: afterCall})

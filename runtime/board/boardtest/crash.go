@@ -105,7 +105,7 @@ type told struct {
 	said         map[int64]bool
 	heard        int64 // the last
 	seen         int64
-	lives        int64
+	lives, saids int64
 }
 
 // KillMany kills one process after the other that Works on the same board, and
@@ -137,7 +137,7 @@ func KillMany(t *testing.T, rounds int, p Place, start func() *exec.Cmd) {
 	for _, n := range k.notes {
 		sum += n
 	}
-	t.Logf("%d kills, %d acknowledged notes and %d announcements, all there; heard up to %d, each once", rounds, sum, len(k.said), k.heard)
+	t.Logf("%d kills, %d acknowledged notes and %d announcements, all there; heard up to %d, each once", rounds, sum, k.saids, k.heard)
 }
 
 // kill lets a process work for a while and kills it at some moment.
@@ -180,6 +180,7 @@ func (k *told) line(t *testing.T, line string) {
 		k.reads[int(a)]++
 	case "said":
 		k.said[a] = true
+		k.saids++
 	case "heard":
 		if a <= k.seen {
 			t.Errorf("announcement %d came again after %d was acknowledged", a, k.seen)

@@ -2,16 +2,23 @@ package desk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 
 	"dure/runtime/board"
 	"dure/runtime/event"
 )
 
-// Most different uses in one event.
-const maxUses = 5000
+const (
+	// Most different uses in one event.
+	maxUses = 5000
+	// How often an append whose outcome is unknown is repeated, and after how long.
+	tries = 5
+	pause = 50 * time.Millisecond
+)
 
 // An account counts what no other event counts. Who adds to it waits until an event
 // holds what it added; while one is on its way, the next is gathered.
@@ -105,12 +112,29 @@ func (a *account) write(s *sheet) error {
 		if err != nil {
 			return err
 		}
-		if _, err := a.log.Append(context.Background(), board.UsageStream, event.Any, e); err != nil {
+		if err := a.append(e); err != nil {
 			return fmt.Errorf("count what was done: %w", err)
 		}
 		sorted = sorted[n:]
 	}
 	return nil
+}
+
+// append appends an event, again if it is not known whether that was done.
+func (a *account) append(e event.Event) error {
+	e.ID = event.NewID()
+	var err error
+	for range tries {
+		_, err = a.log.Append(context.Background(), board.UsageStream, event.Any, e)
+		switch {
+		case err == nil, errors.Is(err, event.ErrDuplicate):
+			return nil
+		case errors.Is(err, event.ErrInvalid), errors.Is(err, event.ErrFull), errors.Is(err, event.ErrClosed):
+			return err
+		}
+		time.Sleep(pause)
+	}
+	return err
 }
 
 func toCounts(sums map[board.Use]int64) []board.Count {

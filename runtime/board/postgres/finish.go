@@ -58,7 +58,7 @@ func (s *store) finish(c *call, sess *session, id board.ID, cap *capture, used [
 	}}.with(oidBytes, s.ground.key).with(oidUUID, id[:]).with(oidInt8, fmt.Append(nil, s.cfg.Now().UnixNano())).
 		with(oidBytes, payload).with(oidText, []byte(c.agent.Name)).with(oidJSON, uses).with(oidJSON, grown).
 		with(oidInt8, fmt.Append(nil, s.cfg.Limits.Stored))
-	errs := sess.exchange([]step{appending, {sql: "commit"}}, []step{{sql: "discard all"}})
+	errs := sess.exchange([]step{appending, {sql: "commit"}}, back)
 	sess.clean = errs[0] == nil && errs[1] == nil
 	return seq, s.committed(errs[0], id, &seq)
 }

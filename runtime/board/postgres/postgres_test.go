@@ -79,6 +79,11 @@ func TestPostgres(t *testing.T) {
 		test func(*testing.T, *pgtest.Server)
 	}{
 		{"Suite", func(t *testing.T, s *pgtest.Server) { boardtest.Run(t, places(s)) }},
+		{"PrivilegesAlone", testPrivilegesAlone},
+		{"GatewayAlone", testGatewayAlone},
+		{"OpenedGuards", testOpenedGuards},
+		{"Clock", testClock},
+		{"InFull", testInFull},
 		{"Load", testLoad},
 		{"KilledGateway", testKilledGateway},
 		{"KilledServer", testKilledServer},

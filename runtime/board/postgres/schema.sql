@@ -45,12 +45,12 @@ alter table dure_board.away alter data set storage external;
 
 -- Who speaks. The gateway sets it before each statement; nothing that an agent can
 -- run is able to change a setting.
-create function board.me() returns text language sql stable security definer
-  as $$ select nullif(current_setting('dure.speaker', true), '')::json ->> 'agent' $$;
-create function board.my_crew() returns text language sql stable security definer
-  as $$ select nullif(current_setting('dure.speaker', true), '')::json ->> 'crew' $$;
-create function board.utc() returns text language sql stable security definer
-  as $$ select nullif(current_setting('dure.speaker', true), '')::json ->> 'at' $$;
+create function board.me() returns text language plpgsql stable security definer cost 1000
+  as $$ begin return nullif(current_setting('dure.speaker', true), '')::json ->> 'agent'; end $$;
+create function board.my_crew() returns text language plpgsql stable security definer cost 1000
+  as $$ begin return nullif(current_setting('dure.speaker', true), '')::json ->> 'crew'; end $$;
+create function board.utc() returns text language plpgsql stable security definer cost 1000
+  as $$ begin return nullif(current_setting('dure.speaker', true), '')::json ->> 'at'; end $$;
 
 -- Functions that look for a pattern in a text take as long as both are together, in
 -- one step in which the server hears no cancel: in megabytes of text that is hours.

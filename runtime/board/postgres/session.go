@@ -150,6 +150,10 @@ func fromServer(err error) bool {
 	return errors.As(err, &pg) && pg.Severity != "FATAL" && pg.Severity != "PANIC"
 }
 
+// back sets a session back after a statement that did nothing unforeseen. It leaves
+// the triggers' plans, which DISCARD ALL would not.
+var back = []step{{sql: "deallocate all"}, {sql: "reset all"}}
+
 // reset ends what is open and sets everything of the session back. It may be asked
 // to after a cancel that comes late, and then is again.
 func (s *session) reset() {

@@ -172,7 +172,7 @@ func (s *store) read(c *call, sess *session, st board.Statement) (desk.Done, err
 	if !certain {
 		steps = append(steps, touchedStep(touched))
 	}
-	errs := sess.exchange(steps, []step{{sql: "rollback"}}, []step{{sql: "discard all"}})
+	errs := sess.exchange(steps, []step{{sql: "rollback"}}, back)
 	why := w.end()
 	sess.clean = why == none && errs[1] == nil && errs[2] == nil
 	for _, t := range reads {

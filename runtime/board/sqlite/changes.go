@@ -35,7 +35,7 @@ type changes struct {
 }
 
 func (c *changes) add(ch board.Change, bytes int64) error {
-	line, err := json.Marshal(ch)
+	line, err := board.AppendChange(nil, ch)
 	if err != nil {
 		return fmt.Errorf("changes: %w", err)
 	}

@@ -178,19 +178,46 @@ type clock struct {
 	context.Context // the caller's
 	now             func() time.Time
 	until           time.Time // zero: never
+	brief           bool      // until is a moment's end: the statement is run again by itself
+	asked           int
 	stop            func() bool
 }
 
+// A statement is slow when its moment is over and it has done some work in it: where
+// the machine is busy with other things, short statements take long too, and are
+// not to wait for those that are slow. After so many moments it is slow in any case.
+const (
+	slowAsked   = 100 // times
+	slowMoments = 10
+)
+
 // Err implements context.Context.
 func (c *clock) Err() error {
+	c.asked++
 	switch {
-	case !c.until.IsZero() && !c.now().Before(c.until):
+	case c.over():
 		return context.DeadlineExceeded
 	case c.stop != nil && c.stop():
 		return context.Canceled
 	}
 	return c.Context.Err()
 }
+
+func (c *clock) over() bool {
+	if c.until.IsZero() {
+		return false
+	}
+	late := c.now().Sub(c.until)
+	return late >= 0 && (!c.brief || c.asked >= slowAsked || late >= (slowMoments-1)*moment)
+}
+
+// run begins a statement that may take so long; brief says that it is a moment.
+func (c *clock) run(ctx context.Context, long time.Duration, brief bool, stop func() bool) {
+	*c = clock{Context: ctx, now: c.now, until: c.now().Add(long), brief: brief, stop: stop}
+}
+
+// end lets the board's own statements take as long as they do.
+func (c *clock) end() { *c = clock{Context: context.Background(), now: c.now} }
 
 // reason makes a board.Refusal of what SQLite says of an agent's statement.
 func (c *conn) reason(err error, p *plan) error {

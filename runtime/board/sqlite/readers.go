@@ -3,9 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"io"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,14 +12,12 @@ import (
 	"dure/runtime/board/desk"
 )
 
-// A read that takes longer than this goes on among the slow ones: from the
-// beginning, on a connection of its own, one at a time.
-const readMoment = 50 * time.Millisecond
-
 // errWrites: the statement is none that only reads.
 var errWrites = errors.New("the statement writes")
 
-// readers are the connections that read.
+// readers are the connections that read. A read that takes longer than a moment goes
+// on among the slow ones: from the beginning, on a connection of its own, one at a
+// time.
 type readers struct {
 	store    *store
 	free     chan *conn
@@ -159,7 +154,7 @@ func (s *store) read(ctx context.Context, a board.Agent, st board.Statement) (de
 	if err != nil {
 		return desk.Done{}, err
 	}
-	done, err := c.read(ctx, a, st, readMoment, s.cfg.Limits)
+	done, err := c.read(ctx, a, st, true, s.cfg.Limits)
 	s.readers.free <- c
 	if !errors.Is(err, errSlow) {
 		return done, err
@@ -168,19 +163,23 @@ func (s *store) read(ctx context.Context, a board.Agent, st board.Statement) (de
 		return desk.Done{}, err
 	}
 	defer func() { s.readers.slow <- c; s.readers.doneSlow(a.Name) }()
-	done, err = c.read(ctx, a, st, s.cfg.Limits.Time, s.cfg.Limits)
+	done, err = c.read(ctx, a, st, false, s.cfg.Limits)
 	if errors.Is(err, errSlow) {
 		err = errTime(s.cfg.Limits, nil)
 	}
 	return done, err
 }
 
-// read runs a statement for so long, and says errSlow if that is not enough.
-func (c *conn) read(ctx context.Context, a board.Agent, st board.Statement, long time.Duration, l board.Limits) (desk.Done, error) {
-	now := c.clock.now()
-	c.clock.Context, c.clock.until = ctx, now.Add(long)
-	c.caller, c.at = a, now.UTC().Format(board.TimeFormat)
-	defer func() { c.clock.Context, c.clock.until = context.Background(), time.Time{} }()
+// read runs a statement for a moment or its full time, and says errSlow if that is
+// not enough.
+func (c *conn) read(ctx context.Context, a board.Agent, st board.Statement, brief bool, l board.Limits) (desk.Done, error) {
+	long := l.Time
+	if brief {
+		long = moment
+	}
+	c.clock.run(ctx, long, brief, nil)
+	defer c.clock.end()
+	c.caller, c.at = a, c.clock.now().UTC().Format(board.TimeFormat)
 	done, err := c.readOne(a, st, l)
 	if errors.Is(err, sqlite3.INTERRUPT) {
 		if e := ctx.Err(); e != nil {
@@ -205,122 +204,4 @@ func (c *conn) readOne(a board.Agent, st board.Statement, l board.Limits) (desk.
 		return desk.Done{}, err
 	}
 	return desk.Done{Result: res, Uses: p.plan.uses(a.Name)}, nil
-}
-
-// view runs f in a snapshot of all tables.
-func (s *store) view(ctx context.Context, f func(c *conn) error) error {
-	c, err := s.readers.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { s.readers.free <- c }()
-	c.clock.Context = ctx
-	defer func() { c.clock.Context = context.Background() }()
-	if err := c.Exec("begin"); err != nil {
-		return explain(err)
-	}
-	err = f(c)
-	c.clock.Context = context.Background() // to end it in any case
-	if e := c.Exec("rollback"); e != nil {
-		err = errors.Join(err, e)
-	}
-	if ctx.Err() != nil && err != nil {
-		return ctx.Err()
-	}
-	return explain(err)
-}
-
-// Announced implements desk.Backend.
-func (s *store) Announced(ctx context.Context, a board.Agent, limit int) ([]board.Announcement, error) {
-	var all []board.Announcement
-	c, err := s.readers.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { s.readers.free <- c }()
-	q, err := c.trusted("select id, agent, crew, at, body from announce where id > (select seen from dure_members where name = ?1)"+
-		" and agent <> ?1 and (to_crew is null or to_crew = ?2) order by id limit ?3", a.Name, a.Crew, int64(limit))
-	if err != nil {
-		return nil, explain(err)
-	}
-	defer reset(q)
-	row, err := step(q)
-	for ; row; row, err = step(q) {
-		all = append(all, board.Announcement{ID: q.ColumnInt64(0), Agent: q.ColumnText(1), Crew: q.ColumnText(2), At: q.ColumnText(3), Body: q.ColumnText(4)})
-	}
-	return all, explain(err)
-}
-
-// Tables implements desk.Backend.
-func (s *store) Tables(context.Context) ([]board.Table, error) {
-	s.readers.mu.Lock()
-	defer s.readers.mu.Unlock()
-	var all []board.Table
-	for _, name := range slices.Sorted(maps.Keys(s.readers.schema)) {
-		all = append(all, s.readers.schema[name])
-	}
-	return all, nil
-}
-
-// Written implements desk.Backend.
-func (s *store) Written(ctx context.Context) ([]board.Count, error) {
-	var all []board.Count
-	err := s.view(ctx, func(c *conn) error {
-		return query(c.Conn, "select agent, tbl, kind, n from dure_counts", func(q *sqlite3.Stmt) {
-			u := board.Use{Agent: q.ColumnText(0), Table: q.ColumnText(1), Kind: board.Kind(q.ColumnText(2))}
-			all = append(all, board.Count{Use: u, N: q.ColumnInt64(3)})
-		})
-	})
-	return all, err
-}
-
-// Changed implements desk.Backend.
-func (s *store) Changed(ctx context.Context) (map[string]uint64, error) {
-	all := make(map[string]uint64)
-	err := s.view(ctx, func(c *conn) error {
-		return query(c.Conn, "select name, sequence from dure_tables, dure_at", func(q *sqlite3.Stmt) {
-			all[q.ColumnText(0)] = uint64(q.ColumnInt64(1))
-		})
-	})
-	return all, err
-}
-
-// Watch implements desk.Backend.
-func (s *store) Watch(ctx context.Context, moved func(uint64, []string)) { s.bell.listen(ctx, moved) }
-
-// Dump implements desk.Backend.
-func (s *store) Dump(ctx context.Context, to io.Writer) error {
-	return s.view(ctx, func(c *conn) error {
-		tables, err := loadTables(c.Conn)
-		if err != nil {
-			return err
-		}
-		d := board.NewDumper(to)
-		for _, name := range slices.Sorted(maps.Keys(tables)) {
-			if err := dumpTable(c, d, tables[name]); err != nil {
-				return err
-			}
-		}
-		var members []board.Member
-		err = query(c.Conn, "select name, crew, role, seen from dure_members", func(q *sqlite3.Stmt) {
-			a := board.Agent{Name: q.ColumnText(0), Crew: q.ColumnText(1), Role: board.Role(q.ColumnText(2))}
-			members = append(members, board.Member{Agent: a, Seen: q.ColumnInt64(3)})
-		})
-		return errors.Join(err, d.End(members))
-	})
-}
-
-func dumpTable(c *conn, d *board.Dumper, t *shape) error {
-	if err := d.Table(t.Table); err != nil {
-		return err
-	}
-	var bad error
-	err := query(c.Conn, "select * from "+t.Name+" order by id", func(q *sqlite3.Stmt) {
-		row := make([]any, len(t.cols))
-		for i, col := range t.cols {
-			row[i] = value(q.ColumnValue(i), col.Type)
-		}
-		bad = errors.Join(bad, d.Row(row))
-	})
-	return errors.Join(err, bad)
 }

@@ -159,8 +159,8 @@ func (s *store) Close() error {
 // explain makes what callers branch on out of errors of SQLite and the system.
 func explain(err error) error {
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, errors.Is(err, board.ErrFull), errors.Is(err, board.ErrDamaged), errors.Is(err, board.ErrClosed):
+		return err
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w (%w)", board.ErrFull, err)
 	case errors.Is(err, event.ErrFull):

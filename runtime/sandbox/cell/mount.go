@@ -30,7 +30,8 @@ func buildRoot(p *Plan, fds []int) error {
 	if err := r.open(p); err != nil {
 		return err
 	}
-	for _, step := range []func(*Plan) error{r.stage, r.plant, r.kernelFolders, r.workspace, r.etc, r.hide, r.enter} {
+	// Trees come after the folders in memory and the workspace: one may lie in them.
+	for _, step := range []func(*Plan) error{r.stage, r.kernelFolders, r.workspace, r.plant, r.etc, r.hide, r.enter} {
 		if err := step(p); err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func judge(ctx context.Context, s Shape, dir string, res *Result) error {
 	res.Fsck = time.Since(begin)
 	begin = time.Now()
 	clone := dir + "-clone"
-	if _, err := s.run(ctx, s.Dir, "clone", "--quiet", "--no-local", "--bare", dir, clone); err != nil {
+	if _, err := s.run(ctx, s.Dir, "clone", "--quiet", "--bare", dir, clone); err != nil {
 		return err
 	}
 	res.Clone = time.Since(begin)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"dure/runtime/vcs/object"
 )
 
 // parts is a file of so many functions of five lines, with some bodies replaced.
@@ -154,35 +152,5 @@ func TestStormStopsLanding(t *testing.T) {
 	}
 	if _, err := h.land(Request{Agent: "good", Commit: id}); err != nil {
 		t.Errorf("after the storm: %v", err)
-	}
-}
-
-// Git's process dies, or says nonsense, or hangs: the landing gets an error or a
-// right answer, and the next one works.
-func TestGitProcessDies(t *testing.T) {
-	h := newHouse(t, Options{}, map[string]string{"f": lines(9, nil), "g": lines(8, nil)})
-	base := h.main()
-	h.lands("ann", base, gone("f"), put("f2", lines(9, nil)), gone("g"), put("g2", lines(8, nil)))
-	h.lands("one", base, put("f", lines(9, map[int]string{3: "one"})))
-	// The process lives between merges; the loop is idle now, so it is ours to kill.
-	if err := h.job.call(t.Context(), func() { _ = h.job.git.cmd.Process.Kill() }); err != nil {
-		t.Fatal(err)
-	}
-	h.lands("two", base, put("g", lines(8, map[int]string{3: "two"})))
-	h.wants(map[string]string{"f2": lines(9, map[int]string{3: "one"}), "g2": lines(8, map[int]string{3: "two"})})
-}
-
-func TestWrongAnswersOfGit(t *testing.T) {
-	g, err := newGitMerger(t.TempDir(), "git", time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.close()
-	// Not a repository: the process ends at once, twice.
-	if _, err := g.merge(t.Context(), object.Zero, object.Zero); !errors.Is(err, ErrGit) {
-		t.Errorf("no repository: %v", err)
-	}
-	if _, err := newGitMerger(t.TempDir(), "no-such-program", time.Minute); err == nil {
-		t.Error("a program that is not there")
 	}
 }

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"dure/runtime/control"
+	"dure/runtime/gate"
+)
+
+func swarmCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "swarm",
+		Short: "Run a team of agents, and decide when it stops",
+		Long: `A team of agents works in sandboxes; each of their calls is judged before it is carried
+out. A call that the judge blocks stops the whole team until a person has looked:
+
+  dure swarm status      see why
+  dure swarm resume      go on; the blocked call is refused, its agent told why
+  dure swarm overrule    go on; the blocked call is carried out
+  dure swarm end         end the team
+
+So far there is one team, a toy with scripted agents: dure swarm toy.`,
+	}
+	cmd.PersistentFlags().StringVar(&dir, "dir", "", "folder of the team (DURE_HOME/swarm/toy)")
+	cmd.AddCommand(swarmToyCommand(&dir), swarmStatusCommand(&dir),
+		decideCommand(&dir, "stop", "Stop the team; calls that have begun go on to their end",
+			func(ctx context.Context, c *control.Client, reason string) (control.Status, error) {
+				return c.Stop(ctx, person(), reason)
+			}),
+		decideCommand(&dir, "resume", "Let a stopped team go on; blocked calls are refused",
+			func(ctx context.Context, c *control.Client, reason string) (control.Status, error) {
+				return c.Resume(ctx, person(), reason)
+			}),
+		decideCommand(&dir, "end", "End a team for good",
+			func(ctx context.Context, c *control.Client, reason string) (control.Status, error) {
+				return c.End(ctx, person(), reason)
+			}),
+		swarmOverruleCommand(&dir))
+	return cmd
+}
+
+// person is who decides, for the record.
+func person() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "person"
+}
+
+// teamDir is the folder of the team.
+func teamDir(dir string) (string, error) {
+	if dir != "" {
+		return filepath.Abs(dir)
+	}
+	home, err := homeDir()
+	return filepath.Join(home, "swarm", "toy"), err
+}
+
+func teamClient(dir string) (*control.Client, error) {
+	dir, err := teamDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	return control.Dial(filepath.Join(dir, "control.sock")), nil
+}
+
+func swarmStatusCommand(dir *string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "status", Short: "Say what a team does, and why it stands still", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := teamClient(*dir)
+			if err != nil {
+				return err
+			}
+			s, err := c.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(s)
+			}
+			return printTeam(cmd.OutOrStdout(), s)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func decideCommand(dir *string, name, short string, do func(context.Context, *control.Client, string) (control.Status, error)) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: name, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := teamClient(*dir)
+			if err != nil {
+				return err
+			}
+			s, err := do(cmd.Context(), c, reason)
+			if err != nil {
+				return err
+			}
+			return printTeam(cmd.OutOrStdout(), s)
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	return cmd
+}
+
+func swarmOverruleCommand(dir *string) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "overrule [AGENT CALL]", Short: "Have a blocked call carried out; without names the only one",
+		Example: "  dure swarm overrule noether t4.1 --reason 'a key of the tests'",
+		Args: cobra.MatchAll(cobra.MaximumNArgs(2), func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return fmt.Errorf("name the agent and its call, as dure swarm status prints them")
+			}
+			return nil
+		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := teamClient(*dir)
+			if err != nil {
+				return err
+			}
+			var id gate.CallID
+			if len(args) == 2 {
+				id = gate.CallID{Agent: args[0], Call: args[1]}
+			} else if id, err = onlyBlock(cmd.Context(), c); err != nil {
+				return err
+			}
+			s, err := c.Overrule(cmd.Context(), person(), id, reason)
+			if err != nil {
+				return err
+			}
+			return printTeam(cmd.OutOrStdout(), s)
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	return cmd
+}
+
+func onlyBlock(ctx context.Context, c *control.Client) (gate.CallID, error) {
+	s, err := c.Status(ctx)
+	if err != nil {
+		return gate.CallID{}, err
+	}
+	if n := len(s.Gate.Blocks); n != 1 {
+		return gate.CallID{}, fmt.Errorf("%d calls are blocked: name the agent and its call, as dure swarm status prints them", n)
+	}
+	return s.Gate.Blocks[0].CallID, nil
+}
+
+func printTeam(w io.Writer, s control.Status) error {
+	fmt.Fprintf(w, "The team is %s; %d calls and answers go on.\n", s.Gate.Phase, s.Inside)
+	if st := s.Gate.Stop; st != nil {
+		fmt.Fprintf(w, "By %s at %s: %s\n", st.By, st.At.Local().Format("15:04:05"), cmp.Or(st.Reason, "no reason given"))
+	}
+	for _, b := range s.Gate.Blocks {
+		fmt.Fprintf(w, "Blocked: %s %s, turn %d, %s (%s)\n  %s %s\n", b.Agent, b.Call, b.Turn, b.Reason, b.Rule, b.Tool, shownArguments(b.Arguments))
+	}
+	if len(s.Gate.Blocks) > 0 {
+		fmt.Fprintln(w, "dure swarm resume refuses them, dure swarm overrule carries one out, dure swarm end ends the team.")
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "AGENT\tTURNS\tSTATE")
+	for _, a := range s.Agents {
+		fmt.Fprintf(t, "%s\t%d\t%s\n", a.Name, a.Turns, a.State)
+	}
+	return t.Flush()
+}
+
+// shownArguments is a call's arguments for a person: the texts alone.
+func shownArguments(arguments json.RawMessage) string {
+	var fields map[string]string
+	if json.Unmarshal(arguments, &fields) != nil {
+		return string(arguments)
+	}
+	texts := []string{}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		texts = append(texts, fields[name])
+	}
+	return strings.Join(strings.Fields(strings.Join(texts, " ")), " ")
+}

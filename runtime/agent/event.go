@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"dure/inference"
+	"dure/runtime/event"
+)
+
+// Stream is the stream of the log that holds an agent's conversation.
+func Stream(name string) string { return "agent/" + name }
+
+// Born is the payload of agent.born: what never changes of an agent.
+type Born struct {
+	Name   string `json:"name"`
+	Parent string `json:"parent,omitempty"`
+	Role   string `json:"role"`
+	System string `json:"system"`
+	Task   string `json:"task"`
+	// Finish is the tool whose successful call ends the agent.
+	Finish string `json:"finish"`
+}
+
+// Turned is the payload of agent.turned: one answer of the model.
+type Turned struct {
+	Turn      int                    `json:"turn"` // from 1
+	Content   string                 `json:"content,omitempty"`
+	Reasoning string                 `json:"reasoning,omitempty"`
+	Calls     []inference.ToolCall   `json:"calls,omitempty"`
+	Finish    inference.FinishReason `json:"finish"`
+	// Unread says why something that looked like a call could not be read as one.
+	Unread string          `json:"unread,omitempty"`
+	Model  string          `json:"model"`
+	Usage  inference.Usage `json:"usage"`
+}
+
+// Relation says who speaks to an agent, as the harness knows it.
+type Relation string
+
+// Relations.
+const (
+	Harness Relation = "harness" // the program around the agent
+	Person  Relation = "person"  // who owns the machine
+	Team    Relation = "team"    // another agent of the same swarm
+	Foreign Relation = "foreign" // anybody else
+)
+
+// Told is the payload of agent.told: what was said to the agent.
+type Told struct {
+	From     string   `json:"from"`
+	Relation Relation `json:"relation"`
+	Text     string   `json:"text"`
+	// Ref names the message where it comes from, so that it is told once.
+	Ref string `json:"ref,omitempty"`
+}
+
+// Outcome says how an agent ended.
+type Outcome string
+
+// Outcomes.
+const (
+	Done    Outcome = "done"    // it said so; whether that is true is for others to check
+	Silent  Outcome = "silent"  // it stopped calling tools
+	TooLong Outcome = "turns"   // it had as many turns as it may have
+	Stopped Outcome = "stopped" // from outside
+)
+
+// Ended is the payload of agent.ended.
+type Ended struct {
+	Outcome Outcome `json:"outcome"`
+	Text    string  `json:"text,omitempty"` // what it said of its work
+}
+
+// Registry knows this package's events.
+var Registry = event.NewRegistry()
+
+// Events are the types of this package's events.
+var Events = struct {
+	Born   event.Type[Born]
+	Turned event.Type[Turned]
+	Told   event.Type[Told]
+	Ended  event.Type[Ended]
+}{
+	must(event.Register[Born](Registry, "agent.born", 1)),
+	must(event.Register[Turned](Registry, "agent.turned", 1)),
+	must(event.Register[Told](Registry, "agent.told", 1)),
+	must(event.Register[Ended](Registry, "agent.ended", 1)),
+}
+
+// must is for names that are constants of this package.
+func must[T any](t event.Type[T], err error) event.Type[T] {
+	if err != nil {
+		panic(err)
+	}
+	return t
+}

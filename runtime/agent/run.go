@@ -1,0 +1,217 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"dure/inference"
+	"dure/runtime/event"
+	"dure/runtime/tool"
+)
+
+// Inbox gives an agent what others said to it, each message once or more often: those
+// that were told already are passed over by their Ref.
+type Inbox interface {
+	// Next returns what came for an agent since it was asked last, at once.
+	Next(ctx context.Context, agent string) ([]Told, error)
+}
+
+// Agent is what an agent works with.
+type Agent struct {
+	Born
+	Model    inference.Model // behind the team's gate
+	Guard    *tool.Guard
+	Log      event.Log
+	Inbox    Inbox // may be nil
+	Params   inference.Params
+	Priority inference.Priority
+	MaxTurns int
+	// Wait sleeps, but for ctx; a server without room says for how long.
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// maxQuiet is how many answers in a row may go without a call.
+const maxQuiet = 3
+
+// Run goes on from where the log says the agent is, to its end. Errors: ctx's,
+// gate.ErrEnded, and failures of the log or the model that waiting does not mend; the
+// agent can be run again after each of them.
+func (a *Agent) Run(ctx context.Context) (Ended, error) {
+	s, err := a.load(ctx)
+	for err == nil {
+		switch s.Next() {
+		case StepBirth:
+			s, err = record(ctx, a, s, Events.Born, a.Born)
+		case StepCall:
+			s, err = a.call(ctx, s)
+		case StepAsk:
+			s, err = a.ask(ctx, s)
+		case StepClose:
+			s, err = record(ctx, a, s, Events.Ended, Ended{Outcome: Done, Text: *s.done})
+		case StepEnd:
+			return *s.Ended, nil
+		}
+	}
+	return Ended{}, fmt.Errorf("agent %s: %w", a.Name, err)
+}
+
+// load folds the agent's events, and the results that its calls have.
+func (a *Agent) load(ctx context.Context) (State, error) {
+	results := map[string]tool.Result{}
+	for e, err := range a.Log.Read(ctx, tool.Stream(a.Name), 0) {
+		if err != nil {
+			return State{}, err
+		}
+		if e.Type != tool.Events.Ended.Name() {
+			continue
+		}
+		ended, err := tool.Events.Ended.Decode(e)
+		if err != nil {
+			return State{}, err
+		}
+		results[ended.Call] = ended.Result()
+	}
+	var s State
+	for e, err := range a.Log.Read(ctx, Stream(a.Name), 0) {
+		if err == nil {
+			s, err = s.Apply(e)
+		}
+		if err != nil {
+			return s, err
+		}
+		for len(s.pending) > 0 {
+			r, ok := results[s.pending[0].ID]
+			if !ok {
+				break
+			}
+			s = s.Answer(r)
+		}
+	}
+	return s, nil
+}
+
+// record appends an event and applies it. A second process that runs the same agent
+// loses the race.
+func record[T any](ctx context.Context, a *Agent, s State, kind event.Type[T], payload T) (State, error) {
+	e, err := kind.New(payload)
+	if err != nil {
+		return s, err
+	}
+	if e.Sequence, err = a.Log.Append(ctx, Stream(a.Name), s.last, e); err != nil {
+		return s, err
+	}
+	return s.Apply(e)
+}
+
+// call carries out the first pending call.
+func (a *Agent) call(ctx context.Context, s State) (State, error) {
+	c := s.pending[0]
+	r, err := a.Guard.Run(ctx, tool.Call{Agent: a.Name, Turn: s.Turns, ID: c.ID, Tool: c.Name, Arguments: c.Arguments, Reasoning: s.thought})
+	if err != nil {
+		return s, err
+	}
+	return s.Answer(r), nil
+}
+
+// ask hears what others said, and then the model.
+func (a *Agent) ask(ctx context.Context, s State) (State, error) {
+	var err error
+	if a.Inbox != nil {
+		if s, err = a.hear(ctx, s); err != nil {
+			return s, err
+		}
+	}
+	switch {
+	case s.Turns >= a.MaxTurns:
+		return record(ctx, a, s, Events.Ended, Ended{Outcome: TooLong})
+	case s.Quiet >= maxQuiet:
+		return record(ctx, a, s, Events.Ended, Ended{Outcome: Silent})
+	}
+	t, err := a.answer(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	return record(ctx, a, s, Events.Turned, t)
+}
+
+func (a *Agent) hear(ctx context.Context, s State) (State, error) {
+	heard, err := a.Inbox.Next(ctx, a.Name)
+	for _, t := range heard {
+		if err == nil && !s.Told(t.Ref) {
+			s, err = record(ctx, a, s, Events.Told, t)
+		}
+	}
+	return s, err
+}
+
+// answer asks the model until it answers. What passes is waited for: a full queue, a
+// runner that is started anew.
+func (a *Agent) answer(ctx context.Context, s State) (Turned, error) {
+	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+		t, err := a.generate(ctx, s)
+		if err == nil || !passes(err) || ctx.Err() != nil {
+			return t, err
+		}
+		var e *inference.Error
+		if errors.As(err, &e) && e.RetryAfter > 0 {
+			wait = e.RetryAfter
+		}
+		if err := a.Wait(ctx, wait); err != nil {
+			return t, err
+		}
+	}
+}
+
+func passes(err error) bool {
+	return errors.Is(err, inference.ErrQueueFull) || errors.Is(err, inference.ErrRunnerLost) || errors.Is(err, inference.ErrShuttingDown)
+}
+
+func (a *Agent) generate(ctx context.Context, s State) (Turned, error) {
+	turn := s.Turns + 1
+	t := Turned{Turn: turn, Model: a.Model.Info().Name}
+	var content, reasoning strings.Builder
+	for e, err := range a.Model.Generate(ctx, &inference.Request{
+		ID: fmt.Sprintf("%s-%d", a.Name, turn), Messages: s.Messages(), Params: a.Params, Tools: a.Guard.Specs(),
+		Caller: inference.Caller{Session: a.Name, Agent: a.Name, Parent: a.Parent, Priority: a.Priority, Next: inference.PhaseWaiting},
+	}) {
+		if err != nil {
+			return t, err
+		}
+		switch e.Kind {
+		case inference.EventText:
+			content.WriteString(e.Text)
+		case inference.EventReasoning:
+			reasoning.WriteString(e.Text)
+		case inference.EventToolCall:
+			t.add(turn, e.Call)
+		case inference.EventDone:
+			t.Finish = e.Finish
+			for _, w := range e.Warnings {
+				if w.Code == inference.CodeToolParse {
+					t.Unread = w.Message
+				}
+			}
+			if e.Usage != nil {
+				t.Usage = *e.Usage
+			}
+		}
+	}
+	if t.Finish == "" {
+		return t, errors.New("the model's answer has no end")
+	}
+	t.Content, t.Reasoning = content.String(), reasoning.String()
+	return t, nil
+}
+
+// add takes a piece of a call. Calls get names of the agent's own: a model's may repeat.
+func (t *Turned) add(turn int, d *inference.ToolCallDelta) {
+	for len(t.Calls) <= d.Index {
+		t.Calls = append(t.Calls, inference.ToolCall{ID: fmt.Sprintf("t%d.%d", turn, len(t.Calls)+1)})
+	}
+	c := &t.Calls[d.Index]
+	c.Name += d.Name
+	c.Arguments += d.Arguments
+}

@@ -1,0 +1,93 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	"dure/runtime/gate"
+)
+
+// ErrNotRunning: nobody serves the socket.
+var ErrNotRunning = errors.New("the team is not running")
+
+// Client asks the process of a team.
+type Client struct{ http http.Client }
+
+// Dial makes a client of a socket; it connects with each request.
+func Dial(path string) *Client {
+	return &Client{http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, "unix", path)
+		if err != nil {
+			return nil, fmt.Errorf("%w (%s)", ErrNotRunning, path)
+		}
+		return conn, nil
+	}}}}
+}
+
+// Status is the team now.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return c.do(ctx, http.MethodGet, "status", nil)
+}
+
+// Stop, Resume, End and Overrule are a person's decisions; each returns what the team
+// is then.
+func (c *Client) Stop(ctx context.Context, by, reason string) (Status, error) {
+	return c.do(ctx, http.MethodPost, "stop", &decision{By: by, Reason: reason})
+}
+
+// Resume lets the team go on; blocked calls are refused.
+func (c *Client) Resume(ctx context.Context, by, reason string) (Status, error) {
+	return c.do(ctx, http.MethodPost, "resume", &decision{By: by, Reason: reason})
+}
+
+// End ends the team for good.
+func (c *Client) End(ctx context.Context, by, reason string) (Status, error) {
+	return c.do(ctx, http.MethodPost, "end", &decision{By: by, Reason: reason})
+}
+
+// Overrule has a blocked call carried out.
+func (c *Client) Overrule(ctx context.Context, by string, call gate.CallID, reason string) (Status, error) {
+	return c.do(ctx, http.MethodPost, "overrule", &decision{By: by, Reason: reason, Call: call})
+}
+
+func (c *Client) do(ctx context.Context, method, path string, d *decision) (Status, error) {
+	var body io.Reader
+	if d != nil {
+		b, err := json.Marshal(d)
+		if err != nil {
+			return Status{}, err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://team/v1/"+path, body)
+	if err != nil {
+		return Status{}, err
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		if errors.Is(err, ErrNotRunning) {
+			return Status{}, fmt.Errorf("%s: %w", path, ErrNotRunning)
+		}
+		return Status{}, fmt.Errorf("%s: %w", path, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		var f failure
+		if json.NewDecoder(io.LimitReader(res.Body, maxBody)).Decode(&f) != nil {
+			f.Error = res.Status
+		}
+		return Status{}, errors.New(f.Error)
+	}
+	var s Status
+	if err := json.NewDecoder(res.Body).Decode(&s); err != nil {
+		return s, fmt.Errorf("%s: answer: %w", path, err)
+	}
+	return s, nil
+}

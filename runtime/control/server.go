@@ -1,0 +1,128 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"dure/runtime/gate"
+)
+
+// Agent is what is told of one agent.
+type Agent struct {
+	Name  string `json:"name"`
+	State string `json:"state"` // working, done, silent, ...
+	Turns int    `json:"turns"`
+}
+
+// Status is a team at a moment.
+type Status struct {
+	Gate   gate.State `json:"gate"`
+	Inside int        `json:"inside"` // calls and answers that go on
+	Agents []Agent    `json:"agents"`
+}
+
+// decision is the body of what a person decides.
+type decision struct {
+	By     string      `json:"by"`
+	Reason string      `json:"reason,omitempty"`
+	Call   gate.CallID `json:"call,omitzero"`
+}
+
+// Server answers for a team.
+type Server struct {
+	Gate *gate.Gate
+	// Agents may be nil.
+	Agents func() []Agent
+}
+
+// maxPath is what the kernel takes as a socket's name.
+const maxPath = 107
+
+// maxBody of a request is more than any decision needs.
+const maxBody = 64 << 10
+
+// Handler serves the requests.
+func (s Server) Handler() http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { s.status(w) })
+	decide := func(path string, do func(ctx context.Context, d decision) error) {
+		m.HandleFunc("POST /v1/"+path, func(w http.ResponseWriter, r *http.Request) {
+			var d decision
+			dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+			dec.DisallowUnknownFields()
+			if err := dec.Decode(&d); err != nil {
+				fail(w, http.StatusBadRequest, fmt.Errorf("body: %w", err))
+				return
+			}
+			if err := do(r.Context(), d); err != nil {
+				fail(w, code(err), err)
+				return
+			}
+			s.status(w)
+		})
+	}
+	decide("stop", func(ctx context.Context, d decision) error { return s.Gate.Stop(ctx, d.By, d.Reason) })
+	decide("resume", func(ctx context.Context, d decision) error { return s.Gate.Resume(ctx, d.By, d.Reason) })
+	decide("end", func(ctx context.Context, d decision) error { return s.Gate.End(ctx, d.By, d.Reason) })
+	decide("overrule", func(ctx context.Context, d decision) error { return s.Gate.Overrule(ctx, d.By, d.Call, d.Reason) })
+	return m
+}
+
+func (s Server) status(w http.ResponseWriter) {
+	st := Status{Gate: s.Gate.State(), Inside: s.Gate.Inside()}
+	if s.Agents != nil {
+		st.Agents = s.Agents()
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(st) // the client is gone
+}
+
+func code(err error) int {
+	switch {
+	case errors.Is(err, gate.ErrUnknown):
+		return http.StatusNotFound
+	case errors.Is(err, gate.ErrEnded), errors.Is(err, gate.ErrOpen):
+		return http.StatusConflict
+	}
+	return http.StatusInternalServerError
+}
+
+type failure struct {
+	Error string `json:"error"`
+}
+
+func fail(w http.ResponseWriter, status int, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(failure{err.Error()}) // the client is gone
+}
+
+// Listen makes the socket, which only its user can open. One that a dead process left
+// is replaced; one that is served is an error.
+func Listen(path string) (net.Listener, error) {
+	if len(path) > maxPath {
+		return nil, fmt.Errorf("listen %s: the path has %d bytes, a unix socket's has %d at most: use a folder with a shorter name", path, len(path), maxPath)
+	}
+	if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("listen %s: another process runs this team", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		_ = l.Close()
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return l, nil
+}
