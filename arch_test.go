@@ -69,6 +69,7 @@ var bans = []struct {
 	{"dure", "github.com/jackc/pgx", []string{"dure/runtime/event/postgres", "dure/runtime/event/pgtest", "dure/runtime/board/postgres"}, "a log's tables are its store's own"},
 	{"dure", "dure/runtime/event/journal", []string{"dure/runtime/event/sqlite", "dure/runtime/event/postgres"}, "group commit is a way to write a store, not to use one"},
 	{"dure", "mvdan.cc/sh", []string{"dure/runtime/judge"}, "reading shell commands is the judge's alone"},
+	{"dure", "dure/runtime/sandbox/cell", []string{"dure/runtime/sandbox", "dure/cmd/dure"}, "what happens behind the walls is the sandbox's own; a program only becomes its helper"},
 	{"dure/runtime/tool", "dure/runtime/judge", nil, "the guard knows a judge as an interface; only cmd chooses one"},
 	{"dure/gguf", "dure/inference", nil, "the file format is a leaf"},
 	{"dure/gguf", "dure/kvcache", nil, "the file format is a leaf"},
@@ -133,7 +134,7 @@ func TestImports(t *testing.T) {
 			if imported == "dure" && p.ImportPath != "dure/cmd/dure" {
 				t.Errorf("%s imports the root package: only cmd reads the built-in catalogue", p.ImportPath)
 			}
-			if strings.HasSuffix(imported, "/eventtest") || strings.HasSuffix(imported, "/pgtest") || strings.HasSuffix(imported, "/enginetest") || strings.HasSuffix(imported, "/fetchtest") || strings.HasSuffix(imported, "/fronttest") || strings.HasSuffix(imported, "/berttest") {
+			if testsOnly(imported) {
 				t.Errorf("%s imports %s outside of tests", p.ImportPath, imported)
 			}
 		}
@@ -192,4 +193,10 @@ func TestModuleHasNoReplace(t *testing.T) {
 			t.Errorf("go.mod: %s", line)
 		}
 	}
+}
+
+// testsOnly: what helps tests is no part of the program.
+func testsOnly(imported string) bool {
+	helpers := []string{"/eventtest", "/pgtest", "/enginetest", "/fetchtest", "/fronttest", "/berttest", "/boardtest", "/disktest"}
+	return slices.ContainsFunc(helpers, func(h string) bool { return strings.HasSuffix(imported, h) })
 }

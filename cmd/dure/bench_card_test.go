@@ -111,7 +111,7 @@ func TestCardOnVulkan(t *testing.T) {
 	}
 	home, dir := cardHome(t), t.TempDir()
 	cmd := cardCommand(t, home, "--out", dir, "--max-time", "4m")
-	cmd.Env = append(cmd.Env, envEngine+"=vulkan")
+	cmd.Env = append(cmd.Env, envEngine+"=vulkan", "GGML_VK_VISIBLE_DEVICES=0") // without, the engine passes over a software device
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -62,3 +62,35 @@ func testsIn(t *testing.T, dir string) string {
 	}
 	return all.String()
 }
+
+// suiteTest names a part of the suite that every board passes.
+var suiteTest = regexp.MustCompile("`boardtest\\.([A-Za-z]+)`")
+
+// Each row in docs/rows.md names tests that there are.
+func TestRows(t *testing.T) {
+	root := filepath.Join("..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "docs", "rows.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite, err := os.ReadFile(filepath.Join(root, "runtime", "board", "boardtest", "doc.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, n := range problemTest.FindAllStringSubmatch(string(text), -1) {
+		named++
+		if !strings.Contains(testsIn(t, filepath.Join(root, filepath.FromSlash(n[1]))), "\nfunc "+n[2]+"(t *testing.T)") {
+			t.Errorf("there is no %s in %s", n[2], n[1])
+		}
+	}
+	for _, n := range suiteTest.FindAllStringSubmatch(string(text), -1) {
+		named++
+		if !strings.Contains(string(suite), `"`+n[1]+`":`) {
+			t.Errorf("there is no %s in the suite of boards", n[1])
+		}
+	}
+	if named < 60 {
+		t.Errorf("%d tests are named", named)
+	}
+}

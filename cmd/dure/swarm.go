@@ -35,7 +35,7 @@ out. A call that the judge blocks stops the whole team until a person has looked
 So far there is one team, a toy with scripted agents: dure swarm toy.`,
 	}
 	cmd.PersistentFlags().StringVar(&dir, "dir", "", "folder of the team (DURE_HOME/swarm/toy)")
-	cmd.AddCommand(swarmToyCommand(&dir), swarmStatusCommand(&dir),
+	cmd.AddCommand(swarmPrepareCommand(), swarmToyCommand(&dir), swarmStatusCommand(&dir),
 		decideCommand(&dir, "stop", "Stop the team; calls that have begun go on to their end",
 			func(ctx context.Context, c *control.Client, reason string) (control.Status, error) {
 				return c.Stop(ctx, person(), reason)

@@ -1,6 +1,9 @@
 package answer
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // spelling is how a family writes a call whose arguments stand each between tags.
 type spelling struct {
@@ -40,6 +43,7 @@ type spelled struct {
 	key   string
 	text  bool // the value is text, whatever the schema says
 	given int
+	from  int // no end of the value begins in buf before
 }
 
 type spelledState uint8
@@ -181,22 +185,25 @@ func (s *spelled) lead() verdict {
 // readValue takes a value up to its end: the first that another argument or the end of
 // the call follows, since a value may hold such tags.
 func (s *spelled) readValue(last bool) verdict {
-	text := string(s.buf)
-	for from := 0; ; {
-		at := strings.Index(text[from:], s.how.valueEnd)
-		if at < 0 {
+	end := []byte(s.how.valueEnd)
+	for {
+		i := bytes.Index(s.buf[s.from:], end)
+		if i < 0 {
+			s.from = max(s.from, len(s.buf)-len(end)+1)
 			return more
 		}
-		at += from
-		from = at + len(s.how.valueEnd)
-		rest := strings.TrimLeft(text[from:], " \t\r\n")
-		switch follows := begins(rest, last, s.how.key, s.how.end); {
-		case follows == done:
-			s.buf, s.state = []byte(text[from:]), spelledBetween
-			return s.argument(text[:at])
-		case follows == more:
+		at := s.from + i
+		rest := bytes.TrimLeft(s.buf[at+len(end):], " \t\r\n")
+		switch begins(string(rest), last, s.how.key, s.how.end) {
+		case done:
+			value := string(s.buf[:at])
+			s.buf, s.from, s.state = s.buf[at+len(end):], 0, spelledBetween
+			return s.argument(value)
+		case more:
+			s.from = at
 			return more
 		}
+		s.from = at + len(end)
 	}
 }
 
@@ -254,7 +261,7 @@ func (s *spelled) finish() verdict {
 	case spelledValue:
 		value := string(s.buf)
 		if whole, rest, ok := strings.Cut(value, s.how.valueEnd); ok { // and what follows is no call
-			s.buf, s.state = []byte(rest), spelledBetween
+			s.buf, s.from, s.state = []byte(rest), 0, spelledBetween
 			if v := s.argument(whole); v != more {
 				return v
 			}

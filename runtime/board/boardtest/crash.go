@@ -124,11 +124,11 @@ func KillMany(t *testing.T, rounds int, p Place, start func() *exec.Cmd) {
 		k.lives++
 		b := p.Open(t, Options{})
 		k.check(t, b)
-		want := dump(t, b)
-		closeIt(t, b)
-		fresh := p.Fresh(t)
-		same(t, "the rebuilt board", dump(t, fresh), want)
-		closeIt(t, fresh)
+		if k.lives%10 == 0 || int(k.lives) == rounds { // it takes the longer the more there is
+			rebuilt(t, p, b)
+		} else {
+			closeIt(t, b)
+		}
 		if t.Failed() {
 			return
 		}
@@ -209,7 +209,7 @@ func (k *told) check(t *testing.T, b board.Board) {
 		if r[1] != int64(0) || r[2] != n-1 || r[3] != n || n < k.notes[w] || n > k.notes[w]+1 {
 			t.Errorf("%s: %d notes were acknowledged, there are %v", name, k.notes[w], r)
 		}
-		if back := rows(t, g, "select count(*) from notes a join notes b on a.agent = b.agent and b.id > a.id and cast(b.body as integer) <= cast(a.body as integer) and b.id < a.id + 30 where a.agent = $1", name); back[0][0] != int64(0) {
+		if back := rows(t, g, "select count(*) from notes a join notes b on a.agent = b.agent and b.id > a.id and cast(b.body as integer) <= cast(a.body as integer) and b.id < a.id + 30 where a.agent = $1 and a.id > (select max(id) from notes) - 1000", name); back[0][0] != int64(0) {
 			t.Errorf("%s: %v notes are out of order", name, back[0][0])
 		}
 		k.notes[w] = n

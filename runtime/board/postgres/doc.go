@@ -1,6 +1,7 @@
 // Package postgres keeps a board's tables in the PostgreSQL database (14 or later)
-// that holds the event log, in schemas of its own: board, which agents see, and
-// dure_board, which they do not. It owns the schemas, two roles, its connections and
+// that holds the event log, in schemas of its own: board, which agents see, dure_sql,
+// functions that stand in for some of the server's, and dure_board, which agents do
+// not see. It owns the schemas, two roles, its connections and
 // the limits of a statement; what all stores share is package desk's.
 //
 // # One write
@@ -45,7 +46,9 @@
 // its caller has gone, or when its process has grown beyond Limits.Heap; the last
 // needs the server to be on this machine, and its absence is logged. A statement that
 // is not done in a moment starts again among the slow ones, so that those do not hold
-// up the others. The session's own settings (statement_timeout, temp_file_limit,
+// up the others. Some of the server's functions hear no cancel within a step that can
+// take hours; agents have them for short texts only, or not at all. A step that is
+// not heard from for a while has its connection cut. The session's own settings (statement_timeout, temp_file_limit,
 // work_mem and others) come from its role and are set back before each statement.
 //
 // Opening a board takes a superuser, who alone can take functions from PUBLIC; the

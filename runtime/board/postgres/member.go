@@ -49,7 +49,7 @@ func (s *store) say(ctx context.Context, e event.Event, err error, before func(t
 	if err := s.committed(err, e.ID, &found); err != nil {
 		return 0, err
 	}
-	return event.Sequence(seq), nil
+	return max(found, event.Sequence(seq)), nil
 }
 
 const accountSQL = "select dure_board.account($1, $2, $3, '{}', 0)"

@@ -68,10 +68,19 @@ type step struct {
 	rows   func(*pgconn.ResultReader) error // nil: the result is of no interest
 }
 
-// Types of arguments.
+// Types of arguments and results.
 const (
-	oidBool, oidBytes, oidInt8, oidInt2, oidInt4, oidText, oidJSON        = 16, 17, 20, 21, 23, 25, 114
-	oidFloat4, oidFloat8, oidNumeric, oidUUID                      uint32 = 700, 701, 1700, 2950
+	oidBool    uint32 = 16
+	oidBytes   uint32 = 17
+	oidInt8    uint32 = 20
+	oidInt2    uint32 = 21
+	oidInt4    uint32 = 23
+	oidText    uint32 = 25
+	oidJSON    uint32 = 114
+	oidFloat4  uint32 = 700
+	oidFloat8  uint32 = 701
+	oidNumeric uint32 = 1700
+	oidUUID    uint32 = 2950
 )
 
 // with adds an argument to a step.

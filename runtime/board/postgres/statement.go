@@ -269,63 +269,9 @@ func first(captured, err error) error {
 	return err
 }
 
-// A result takes rows as they come, up to the limits.
-type result struct {
-	board.Result
-	limits board.Limits
-	size   int
-	err    error
-	stop   func()
-}
-
-func (r *result) read(rr *pgconn.ResultReader) error {
-	fields := rr.FieldDescriptions()
-	r.Columns = make([]string, len(fields))
-	for i, f := range fields {
-		r.Columns[i] = f.Name
-	}
-	for rr.NextRow() {
-		if r.err != nil {
-			continue // until the server hears of it
-		}
-		if r.err = r.row(fields, rr.Values()); r.err != nil {
-			r.Rows = nil
-			r.stop()
-		}
-	}
-	return nil
-}
-
-func (r *result) row(fields []pgconn.FieldDescription, values [][]byte) error {
-	row := make([]any, len(values))
-	r.size += len(values) // so that empty rows count
-	for i, v := range values {
-		r.size += len(v)
-		if len(v) > r.limits.Value {
-			return board.Refuse(board.ErrTooLarge, nil, "a value may have %d bytes", r.limits.Value)
-		}
-		if v == nil {
-			continue
-		}
-		var err error
-		if row[i], err = shown(fields[i].DataTypeOID, string(v)); err != nil {
-			return board.Refuse(board.ErrStatement, nil, "column %s of the result: %v", fields[i].Name, err)
-		}
-	}
-	switch r.Rows = append(r.Rows, row); {
-	case len(r.Rows) > r.limits.Rows:
-		return board.Refuse(board.ErrTooLarge, nil, "the result has more than %d rows; use WHERE or LIMIT", r.limits.Rows)
-	case r.size > r.limits.Result:
-		return board.Refuse(board.ErrTooLarge, nil, "the result has more than %d bytes; use WHERE, LIMIT or fewer columns", r.limits.Result)
-	}
-	return nil
-}
-
 // isLogged reports whether an event is in the log.
 func (s *store) isLogged(ctx context.Context, id board.ID) bool {
 	var there bool
 	err := s.owner.QueryRow(ctx, "select exists (select from dure_event.events where id = $1)", [16]byte(id)).Scan(&there)
 	return err == nil && there
 }
-
-var errNotFinite = errors.New("it is not a finite number")
