@@ -64,6 +64,7 @@ func (a act) paths() []string {
 			continue
 		}
 		add(strings.TrimLeft(arg, "@<"))
+		all = append(all, guessed(arg)...)
 		// host:path and source:target of copies and mounts.
 		if _, after, ok := strings.Cut(arg, ":"); ok && strings.HasPrefix(after, "/") && !strings.HasPrefix(after, "//") {
 			add(after)
@@ -79,4 +80,24 @@ func clean(p string) string {
 		return ""
 	}
 	return path.Clean(p)
+}
+
+// guarded are files that a pattern is tried against: ~/.s?h/id* names a key as well.
+var guarded = []string{"~/.ssh/id_rsa", "~/.ssh/id_ed25519", "~/.aws/credentials", "~/.netrc", "~/.git-credentials", "~/.dure/token",
+	"~/.dure/keys.json", "/etc/shadow", "/etc/sudoers", "/proc/1/environ", "/root/.ssh/id_rsa"}
+
+// guessed are the guarded files that a pattern stands for. One that would stand for
+// nearly anything (*, */*) is a loop over one's own files.
+func guessed(pattern string) []string {
+	from := strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~")
+	if !from || !strings.ContainsAny(pattern, "*?[") || len(strings.Trim(pattern, "*?/.~")) == 0 {
+		return nil
+	}
+	var all []string
+	for _, g := range guarded {
+		if ok, err := path.Match(pattern, g); ok && err == nil {
+			all = append(all, g)
+		}
+	}
+	return all
 }

@@ -46,6 +46,7 @@ type source struct {
 type match struct {
 	Tool    []string `yaml:"tool"`    // the tool that was called
 	Program []string `yaml:"program"` // the program's name
+	Full    string   `yaml:"full"`    // expression for the program as it was written
 	Through []string `yaml:"through"` // one of the wrappers before it
 	From    []string `yaml:"from"`    // one of the programs whose output it reads
 	To      []string `yaml:"to"`      // one of those that read its output
@@ -66,7 +67,7 @@ type rule struct {
 
 type matcher struct {
 	match
-	arg, line, path, write, set, code, text *regexp.Regexp
+	full, arg, line, path, write, set, code, text *regexp.Regexp
 }
 
 // Parse reads rules. The error names the rule and the field at fault.
@@ -112,7 +113,7 @@ func compile(list []match, sets map[string][]string) ([]matcher, error) {
 		for _, e := range []struct {
 			name, text string
 			to         **regexp.Regexp
-		}{{"arg", m.Arg, &c.arg}, {"line", m.Line, &c.line}, {"path", m.Path, &c.path}, {"write", m.Write, &c.write},
+		}{{"full", m.Full, &c.full}, {"arg", m.Arg, &c.arg}, {"line", m.Line, &c.line}, {"path", m.Path, &c.path}, {"write", m.Write, &c.write},
 			{"set", m.Set, &c.set}, {"code", m.Code, &c.code}, {"text", m.Text, &c.text}} {
 			if e.text == "" {
 				continue
@@ -162,7 +163,7 @@ func (m *matcher) fits(a *act) bool {
 	}
 	return in(m.Tool, []string{a.tool}) && in(m.Program, []string{a.program, versionless(a.program)}) && in(m.Through, a.through) &&
 		in(m.From, a.from) && in(m.To, a.to) && (!m.Hidden || a.hidden) &&
-		anyOf(m.arg, a.args) && (m.line == nil || m.line.MatchString(a.line())) &&
+		(m.full == nil || m.full.MatchString(a.full)) && anyOf(m.arg, a.args) && (m.line == nil || m.line.MatchString(a.line())) &&
 		(m.path == nil || anyOf(m.path, a.paths())) && anyOf(m.write, cleaned(a.writes)) && anyOf(m.set, a.sets) &&
 		(m.code == nil || m.code.MatchString(a.code)) && (m.text == nil || m.text.MatchString(a.text))
 }
@@ -247,6 +248,8 @@ func acts(call tool.Call) ([]act, error) {
 			}
 			all = append(all, script...)
 			all = append(all, encodedWithin(call.Tool, text)...)
+			// The words as they stand, comments and documents among them.
+			all = append(all, act{program: "words", tool: call.Tool, text: text})
 		case slices.Contains(pathFields, name):
 			a.args = append(a.args, text)
 			if call.Tool == "write" || call.Tool == "edit" {

@@ -95,6 +95,8 @@ func (e environ) Get(name string) expand.Variable {
 		return set("/tmp")
 	case "IFS":
 		return set(" \t\n")
+	case "@", "*", "1", "2", "3", "4", "5", "6", "7", "8", "9":
+		return set("") // a command has no arguments of its own
 	}
 	return set(unknown)
 }
