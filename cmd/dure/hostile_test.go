@@ -59,6 +59,7 @@ func (idle) Unload(context.Context, string, bool) error                { return 
 func (idle) Pause(context.Context, bool) error                         { return nil }
 func (idle) Resume() []string                                          { return nil }
 func (idle) Describe(string) (ollama.Details, error)                   { return ollama.Details{}, nil }
+func (idle) Copy(string, string) error                                 { return nil }
 func (idle) Loaded() []ollama.Loaded                                   { return nil }
 func (idle) Pull(context.Context, string, func(ollama.Progress)) error { return nil }
 func (idle) Remove(context.Context, string) error                      { return nil }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +20,8 @@ import (
 
 // shelf is the catalogue as the Ollama surface asks for it.
 type shelf struct {
-	h *host
+	h      *host
+	copies *copies
 
 	mu    sync.Mutex
 	known map[string]described // by name
@@ -32,7 +34,9 @@ type described struct {
 	details  ollama.Details
 }
 
-func newShelf(h *host) *shelf { return &shelf{h: h, known: map[string]described{}} }
+func newShelf(h *host, c *copies) *shelf {
+	return &shelf{h: h, copies: c, known: map[string]described{}}
+}
 
 // Describe implements ollama.Catalogue.
 func (s *shelf) Describe(name string) (ollama.Details, error) {
@@ -63,7 +67,7 @@ func (s *shelf) Describe(name string) (ollama.Details, error) {
 }
 
 func (s *shelf) entry(name string) (catalog.Entry, error) {
-	e, ok := s.h.catalog.Find(name)
+	e, ok := s.h.catalog.Find(s.copies.model(name))
 	if !ok {
 		return e, inference.Errorf(inference.CodeModelNotFound, "it is not in the catalogue; dure list shows what is")
 	}
@@ -117,10 +121,20 @@ func pullFailed(name string, err error) error {
 	return inference.Errorf(inference.CodeLoadFailed, "pull %s: %v", name, err)
 }
 
-// Remove implements ollama.Catalogue.
+// Copy implements ollama.Catalogue.
+func (s *shelf) Copy(from, to string) error { return s.copies.add(from, to) }
+
+// Remove implements ollama.Catalogue. Of a copy the name goes; a model that has copies
+// stays, since they would be names of nothing.
 func (s *shelf) Remove(ctx context.Context, name string) error {
+	if was, err := s.copies.remove(name); was || err != nil {
+		return err
+	}
 	if _, err := s.entry(name); err != nil {
 		return err
+	}
+	if of := s.copies.list(name); len(of) > 0 {
+		return inference.Errorf(inference.CodeInvalidRequest, "it has copies, which are names of the same file: delete %s first", strings.Join(of, ", "))
 	}
 	if err := s.h.pool.Unload(ctx, name, false); err != nil {
 		return err

@@ -185,9 +185,13 @@ func (h *host) serveOn(ctx context.Context, in entrance, entry catalog.Entry, op
 	}
 	responses := openai.NewResponses(kept, h.log)
 	defer responses.Close()
+	names, err := openCopies(h.home, h.catalog.Names)
+	if err != nil {
+		return err
+	}
 	busy := &inFlight{Handler: front.New(front.Options{
-		Surfaces: []front.Surface{openai.Surface(responses), anthropic.Surface(), ollama.Surface(ollama.Options{Catalogue: newShelf(h), Version: buildVersion()})},
-		Models:   counted{listed{h, entry.Name}, agents}, Team: teamed{agents}, Cache: h.caches, Pool: pooled{h.pool},
+		Surfaces: []front.Surface{openai.Surface(responses), anthropic.Surface(), ollama.Surface(ollama.Options{Catalogue: newShelf(h, names), Version: buildVersion()})},
+		Models:   counted{copied{listed{h, entry.Name}, names}, agents}, Team: teamed{agents}, Cache: h.caches, Pool: pooled{h.pool},
 		Log: h.log, Registry: registry,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		Version: "dure-" + buildVersion() + "+llama.cpp-" + library.LlamaVersion,

@@ -217,3 +217,32 @@ func (s *surface) remove(x *front.Exchange, r *http.Request) error {
 	}
 	return x.JSON(http.StatusOK, struct{}{})
 }
+
+// copyOrder names a model and the further name that it gets.
+type copyOrder struct{ source, destination string }
+
+var copyFields = strict.Fields[copyOrder]{
+	"source":      strict.Text(func(r *copyOrder, s string) { r.source = s }),
+	"destination": strict.Text(func(r *copyOrder, s string) { r.destination = s }),
+}
+
+// copy answers POST /api/copy.
+func (s *surface) copy(x *front.Exchange, r *http.Request) error {
+	var o copyOrder
+	err := front.ReadInto(x, r, copyFields, &o, func(d *strict.Decoder, o *copyOrder) error {
+		switch {
+		case o.source == "":
+			return d.Missing("source")
+		case o.destination == "":
+			return d.Missing("destination")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.catalogue.Copy(plain(o.source), plain(o.destination)); err != nil {
+		return notHere(o.source, err)
+	}
+	return x.JSON(http.StatusOK, struct{}{})
+}

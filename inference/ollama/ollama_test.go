@@ -42,6 +42,11 @@ func (l *library) Pull(_ context.Context, name string, tell func(Progress)) erro
 	return l.err
 }
 
+func (l *library) Copy(from, to string) error {
+	l.removed = append(l.removed, from+" as "+to)
+	return l.err
+}
+
 func (l *library) Remove(_ context.Context, name string) error {
 	l.removed = append(l.removed, name)
 	return l.err
@@ -189,10 +194,18 @@ func TestRefusals(t *testing.T) {
 	if status, answer := w.do("POST", "/api/chat", `{"model":"other","messages":[{"role":"user","content":"q"}]}`); status != 404 || !strings.Contains(answer, "model 'other' not found") {
 		t.Errorf("%d %s", status, answer)
 	}
-	for _, path := range []string{"/api/create", "/api/copy", "/api/push"} {
+	for _, path := range []string{"/api/create", "/api/push"} {
 		if status, answer := w.do("POST", path, `{}`); status != 501 || !strings.Contains(answer, `"error":"this server does not`) {
 			t.Errorf("%s: %d %s", path, status, answer)
 		}
+	}
+	for body, want := range map[string]string{`{}`: "source", `{"source":"small"}`: "destination", `{"source":1}`: "source"} {
+		if status, answer := w.do("POST", "/api/copy", body); status != 400 || !strings.Contains(answer, want) {
+			t.Errorf("copy %s: %d %s", body, status, answer)
+		}
+	}
+	if status, answer := w.do("POST", "/api/copy", `{"source":"small:latest","destination":"mine:latest"}`); status != 200 || len(w.library.removed) != 1 || w.library.removed[0] != "small as mine" {
+		t.Errorf("copy: %d %s %v", status, answer, w.library.removed)
 	}
 	if status, answer := w.do("POST", "/api/embed", `{"model":"small","input":"a"}`); status != 400 || !strings.Contains(answer, "makes no vectors") {
 		t.Errorf("%d %s", status, answer)

@@ -18,7 +18,9 @@ type Catalogue interface {
 	// Pull fetches a model and tells how far it is. An error is one that a client can
 	// act on.
 	Pull(ctx context.Context, name string, tell func(Progress)) error
-	// Remove deletes the files of a model.
+	// Copy gives a model a further name.
+	Copy(from, to string) error
+	// Remove deletes the files of a model, or the name of a copy.
 	Remove(ctx context.Context, name string) error
 }
 
@@ -89,7 +91,7 @@ func Surface(o Options) front.Surface {
 			{Method: "DELETE", Path: "/api/delete", Admin: true, MaxBody: maxOrder, AnyType: true, Doc: "remove a model's files", Handle: s.remove},
 			{Method: "GET", Path: "/api/version", Doc: "the version of this server", Handle: s.showVersion},
 			{Method: "POST", Path: "/api/create", MaxBody: maxOrder, AnyType: true, Doc: "refused: models come from models.yaml", Handle: refused("create", "add the model to models.yaml")},
-			{Method: "POST", Path: "/api/copy", MaxBody: maxOrder, AnyType: true, Doc: "refused: models come from models.yaml", Handle: refused("copy", "add a second entry for the file to models.yaml")},
+			{Method: "POST", Path: "/api/copy", Admin: true, MaxBody: maxOrder, AnyType: true, Doc: "give a model a further name", Handle: s.copy},
 			{Method: "POST", Path: "/api/push", MaxBody: maxOrder, AnyType: true, Doc: "refused: nothing leaves this machine", Handle: refused("push", "nothing leaves this machine")},
 			{Method: "GET", Path: "/", Open: true, Quiet: true, Doc: "a word for clients that look whether a server is there", Handle: alive},
 		},

@@ -152,7 +152,7 @@ func TestSessionWhileWritersRun(t *testing.T) {
 			g := newRig(t, Options{}, vcs.Limits{}, nil)
 			ctx, stop := context.WithCancel(t.Context())
 			var writers sync.WaitGroup
-			for w := range 100 {
+			for w := range 500 {
 				writers.Go(func() { commitUntil(ctx, t, g, fmt.Sprintf("w%d", w)) })
 			}
 			defer writers.Wait()
@@ -191,7 +191,7 @@ func commitUntil(ctx context.Context, t *testing.T, g *rig, name string) {
 		// At full speed the clones below would be of hundreds of thousands of commits.
 		select {
 		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(time.Second):
 		}
 		q := vcs.CommitRequest{Old: at, Message: "m", Changes: []vcs.Change{{Path: fmt.Sprintf("d%d/f%d", i%5, i%40), Mode: object.ModeFile, Data: fmt.Appendf(nil, "%s %d", name, i)}}}
 		if at.IsZero() {

@@ -55,6 +55,7 @@ def look():
     shown = client.show("small")
     assert shown.capabilities == ["completion", "tools"] and shown.modelinfo["llama.context_length"] == 2048, shown
     assert [p.status for p in client.pull("small", stream=True)] == ["pulling manifest", "download", "success"]
+    assert client.copy("small", "b").status == "success"
     assert client.delete("small").status == "success"
 
 
