@@ -187,11 +187,13 @@ func TestSessionWhileWritersRun(t *testing.T) {
 func commitUntil(ctx context.Context, t *testing.T, g *rig, name string) {
 	a := agent(t, name)
 	var at object.ID
+	pause := time.Duration(0)
 	for i := 0; ctx.Err() == nil; i++ {
 		// At full speed the clones below would be of hundreds of thousands of commits.
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second):
+		case <-time.After(pause):
+			pause = time.Second
 		}
 		q := vcs.CommitRequest{Old: at, Message: "m", Changes: []vcs.Change{{Path: fmt.Sprintf("d%d/f%d", i%5, i%40), Mode: object.ModeFile, Data: fmt.Appendf(nil, "%s %d", name, i)}}}
 		if at.IsZero() {
