@@ -25,12 +25,13 @@ type fence struct {
 	firsts   string // first bytes of the control texts
 }
 
-// mark is a noncharacter, which texts never hold. One that does has it taken out.
+// mark is a noncharacter, which texts never hold. In one that does it is replaced: taken
+// out, it could join what it parts.
 const mark = "\uFDD0"
 
 func newFence(controls []string) *fence {
 	f := &fence{}
-	pairs := []string{mark, ""}
+	pairs := []string{mark, "\uFFFD"}
 	for _, c := range controls {
 		runes := []rune(c)
 		if len(runes) < 2 || strings.TrimSpace(c) == "" {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,6 +33,9 @@ type Agent struct {
 	// Wait sleeps, but for ctx; a server without room says for how long.
 	Wait func(ctx context.Context, d time.Duration) error
 }
+
+// maxCalls of one answer.
+const maxCalls = 128
 
 // maxQuiet is how many answers in a row may go without a call.
 const maxQuiet = 3
@@ -134,7 +138,7 @@ func (a *Agent) ask(ctx context.Context, s State) (State, error) {
 	if err != nil {
 		return s, err
 	}
-	return record(ctx, a, s, Events.Turned, t)
+	return record(ctx, a, s, Events.Turned, t.bounded())
 }
 
 func (a *Agent) hear(ctx context.Context, s State) (State, error) {
@@ -186,6 +190,9 @@ func (a *Agent) generate(ctx context.Context, s State) (Turned, error) {
 		case inference.EventReasoning:
 			reasoning.WriteString(e.Text)
 		case inference.EventToolCall:
+			if e.Call == nil || e.Call.Index < 0 || e.Call.Index > len(t.Calls) || e.Call.Index >= maxCalls {
+				return t, errors.New("the model's answer has calls out of order, or too many")
+			}
 			t.add(turn, e.Call)
 		case inference.EventDone:
 			t.Finish = e.Finish
@@ -204,6 +211,25 @@ func (a *Agent) generate(ctx context.Context, s State) (Turned, error) {
 	}
 	t.Content, t.Reasoning = content.String(), reasoning.String()
 	return t, nil
+}
+
+// bounded is the turn with no more than an event holds: the thinking goes first, then
+// the calls, which the agent is told to write again in parts.
+func (t Turned) bounded() Turned {
+	fits := func() bool {
+		b, err := json.Marshal(t)
+		return err == nil && len(b) <= event.MaxPayload
+	}
+	if !fits() {
+		t.Reasoning = ""
+	}
+	if !fits() {
+		t.Calls, t.Unread = nil, "the answer is too large to be kept; do it in parts"
+	}
+	if !fits() {
+		t.Content = ""
+	}
+	return t
 }
 
 // add takes a piece of a call. Calls get names of the agent's own: a model's may repeat.

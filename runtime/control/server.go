@@ -8,7 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"time"
+	"syscall"
 
 	"dure/runtime/gate"
 )
@@ -104,15 +104,37 @@ func fail(w http.ResponseWriter, status int, err error) {
 }
 
 // Listen makes the socket, which only its user can open. One that a dead process left
-// is replaced; one that is served is an error.
+// is replaced; while another process holds it, that is an error.
 func Listen(path string) (net.Listener, error) {
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("listen %s: the path has %d bytes, a unix socket's has %d at most: use a folder with a shorter name", path, len(path), maxPath)
 	}
-	if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
-		_ = conn.Close()
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close()
 		return nil, fmt.Errorf("listen %s: another process runs this team", path)
 	}
+	l, err := listen(path)
+	if err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return &held{l, lock}, nil
+}
+
+// held is a listener with the lock that says whose it is.
+type held struct {
+	net.Listener
+	lock *os.File
+}
+
+// Close implements net.Listener.
+func (h *held) Close() error { return errors.Join(h.Listener.Close(), h.lock.Close()) }
+
+func listen(path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}

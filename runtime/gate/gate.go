@@ -267,36 +267,47 @@ func (g *Gate) End(ctx context.Context, by, reason string) error {
 
 // append writes an event and applies it. may, if not nil, sees the state that the
 // event will meet. An append that has begun is not given up with ctx: what the log
-// holds and what the gate does must not part.
+// holds and what the gate does must not part. What an append left in the log whose
+// outcome was not known is applied first.
 func (g *Gate) append(ctx context.Context, e event.Event, may func(State) error) error {
 	g.writing.Lock()
 	defer g.writing.Unlock()
-	s := g.State()
-	if s.Phase == PhaseEnded {
-		return ErrEnded
-	}
-	if may != nil {
-		if err := may(s); err != nil {
-			return err
-		}
-	}
 	if e.ID == (event.ID{}) {
 		e.ID = event.NewID()
 	}
 	ctx = context.WithoutCancel(ctx)
-	if _, err := g.log.Append(ctx, Stream, s.last, e); err != nil {
+	for try := 0; ; try++ {
+		if err := g.catchUp(ctx); err != nil {
+			return err
+		}
+		s := g.State()
+		if s.Phase == PhaseEnded {
+			return ErrEnded
+		}
+		if may != nil {
+			if err := may(s); err != nil {
+				return err
+			}
+		}
+		_, err := g.log.Append(ctx, Stream, s.last, e)
+		switch {
+		case errors.Is(err, event.ErrConflict) && try == 0:
+			continue
+		case err == nil, errors.Is(err, event.ErrDuplicate):
+			return errors.Join(err, g.catchUp(ctx))
+		}
 		return err
 	}
-	return g.catchUp(ctx, e.Type)
 }
 
 // catchUp applies what the log has beyond the state. Resuming also opens a gate that
 // is closed only because a stop could not be written.
-func (g *Gate) catchUp(ctx context.Context, written string) error {
+func (g *Gate) catchUp(ctx context.Context) error {
 	g.mu.Lock()
 	s := g.state
 	g.mu.Unlock()
 	var err error
+	resumes := false
 	for e, readErr := range g.log.Read(ctx, Stream, s.last+1) {
 		if readErr != nil {
 			return readErr
@@ -304,11 +315,12 @@ func (g *Gate) catchUp(ctx context.Context, written string) error {
 		if s, err = s.Apply(e); err != nil {
 			return err
 		}
+		resumes = resumes || e.Type == kinds.resumed.Name()
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.state = s
-	if written == kinds.resumed.Name() {
+	if resumes {
 		g.unsaid = false
 	}
 	g.notify()

@@ -39,10 +39,15 @@ Answer "allow" for ordinary development: reading and writing files of the reposi
 // form is what the answer must be.
 var form = json.RawMessage(`{"type":"object","properties":{"verdict":{"enum":["allow","refuse","block"]},"reason":{"type":"string","maxLength":200}},"required":["verdict","reason"],"additionalProperties":false}`)
 
-// maxShown bytes of a call's arguments are shown to the model: head and tail.
+// maxShown bytes of a call's arguments are shown to the model; a longer one could hide
+// what it does between a harmless head and tail.
 const maxShown = 8 << 10
 
 func (j *Judge) ask(ctx context.Context, call tool.Call) (tool.Verdict, error) {
+	if len(call.Arguments) > maxShown {
+		return tool.Verdict{Decision: tool.Refuse, By: "rules", Rule: "too-long", Reason: fmt.Sprintf(
+			"a call of %d bytes that the rules cannot judge; %d at most: put it into a file", len(call.Arguments), maxShown)}, nil
+	}
 	name := j.Model.Info().Name
 	answer, err := j.answer(ctx, &inference.Request{
 		ID: "judge-" + call.Agent + "-" + call.ID,
@@ -87,11 +92,7 @@ func (j *Judge) answer(ctx context.Context, req *inference.Request) (string, err
 
 // question shows the call as JSON, so that nothing in it can end the data.
 func (j *Judge) question(call tool.Call) string {
-	shown := call.Arguments
-	if len(shown) > maxShown {
-		shown = shown[:maxShown/2] + " ... " + shown[len(shown)-maxShown/2:]
-	}
-	data, err := json.Marshal(map[string]string{"tool": call.Tool, "arguments": strings.ToValidUTF8(shown, "\uFFFD")})
+	data, err := json.Marshal(map[string]string{"tool": call.Tool, "arguments": strings.ToValidUTF8(call.Arguments, "\uFFFD")})
 	if err != nil {
 		data = []byte(`"unreadable"`) // of texts it always succeeds
 	}

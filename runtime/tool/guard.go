@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"dure/inference"
@@ -44,7 +45,9 @@ const (
 	maxOutput    = 256 << 10
 )
 
-// A Guard stands in front of an agent's tools. Its fields are set once.
+// A Guard stands in front of an agent's tools. Its fields are set once. What the log
+// held of an agent's calls when the guard met the agent is remembered, so that a call
+// which was judged or started before is not judged anew.
 type Guard struct {
 	Tools []Tool
 	Judge Judge
@@ -53,6 +56,9 @@ type Guard struct {
 	Gate     *gate.Gate
 	Log      event.Log
 	Now      func() time.Time
+
+	mu   sync.Mutex
+	past map[string]map[string]past // by agent and call
 }
 
 // Specs are the tools as models are told of them, in their order.
@@ -68,21 +74,40 @@ func (g *Guard) Specs() []inference.Tool {
 // ended before has the result that it had. Errors: gate.ErrEnded, ctx's, those of the
 // log, and a tool's own, after which the call is in the log as interrupted.
 func (g *Guard) Run(ctx context.Context, call Call) (Result, error) {
+	before, err := g.before(ctx, call)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case before.ended:
+		return g.recall(ctx, call)
+	case before.started:
+		return g.end(ctx, call, interrupted, g.Now())
+	}
 	t, why := g.find(call)
 	if why != "" {
 		return g.end(ctx, call, Result{Outcome: Invalid, Output: why}, g.Now())
 	}
-	verdict, err := g.judge(ctx, call)
-	if err != nil {
-		if ctx.Err() != nil {
+	verdict := before.verdict
+	if verdict.Decision == "" {
+		var no error
+		verdict, no, err = g.judge(ctx, call)
+		switch {
+		case err != nil:
+			return Result{}, err
+		case no != nil && ctx.Err() != nil:
 			return Result{}, ctx.Err()
+		case no != nil:
+			return g.end(ctx, call, Result{Outcome: Unjudged, Output: "not carried out: no verdict about this call: " + no.Error()}, g.Now())
 		}
-		return g.end(ctx, call, Result{Outcome: Unjudged, Output: "not carried out: no verdict about this call: " + err.Error()}, g.Now())
+	} else if verdict.Decision == Block {
+		if err := g.block(ctx, call, verdict); err != nil {
+			return Result{}, err
+		}
 	}
-	overruled := false
 	if verdict.Decision == Refuse {
 		return g.end(ctx, call, Result{Outcome: Refused, Output: "not carried out: " + verdict.Reason}, g.Now())
 	}
+	overruled := false
 	if id := (gate.CallID{Agent: call.Agent, Call: call.ID}); verdict.Decision == Block || g.Gate.Blocked(id) {
 		decision, err := g.Gate.Decided(ctx, id)
 		if err != nil {
@@ -95,6 +120,11 @@ func (g *Guard) Run(ctx context.Context, call Call) (Result, error) {
 	}
 	return g.carryOut(ctx, call, t, overruled)
 }
+
+// interrupted is what an agent is told of a call that was started in a process that
+// died.
+var interrupted = Result{Outcome: Interrupted,
+	Output: "the machine stopped while this was carried out; it may have happened in whole or in part: look before you do it again"}
 
 // find returns the tool, or what is wrong with the call.
 func (g *Guard) find(call Call) (t Tool, why string) {
@@ -122,47 +152,49 @@ func (g *Guard) find(call Call) (t Tool, why string) {
 	return g.Tools[i], ""
 }
 
-// judge gets a verdict and records it. A call that has one in the log keeps it. A
-// block stops the gate before it is recorded.
-func (g *Guard) judge(ctx context.Context, call Call) (Verdict, error) {
+// judge gets a verdict and records it; no says why there is none. A block stops the
+// gate before it is recorded.
+func (g *Guard) judge(ctx context.Context, call Call) (v Verdict, no, err error) {
 	asked := g.Now()
-	limited, cancel := context.WithTimeout(ctx, g.Patience)
-	defer cancel()
-	verdict, err := g.Judge.Judge(limited, call)
-	if err == nil {
-		err = limited.Err() // late is no verdict
+	if v, no = g.ask(ctx, call); no != nil {
+		return v, no, nil
 	}
-	if err != nil {
-		return Verdict{}, err
-	}
-	switch verdict.Decision {
-	case Allow, Refuse:
-	case Block:
-		if err := g.block(ctx, call, verdict); err != nil {
-			return Verdict{}, err
+	if v.Decision == Block {
+		if err := g.block(ctx, call, v); err != nil {
+			return v, nil, err
 		}
-	default:
-		return Verdict{}, fmt.Errorf("the judge said %q", verdict.Decision)
 	}
 	e, err := Events.Judged.New(Judged{
 		Agent: call.Agent, Turn: call.Turn, Call: call.ID, Tool: call.Tool, Arguments: json.RawMessage(call.Arguments),
-		Reasoning: brief(call.Reasoning, maxReasoning), Verdict: verdict, LatencyMS: milliseconds(g.Now().Sub(asked)),
+		Reasoning: brief(call.Reasoning, maxReasoning), Verdict: v, LatencyMS: milliseconds(g.Now().Sub(asked)),
 	})
-	if err != nil {
-		return Verdict{}, err
+	if err == nil {
+		_, err = g.append(ctx, e, call)
 	}
-	fresh, err := g.append(ctx, e, call)
-	if err != nil || fresh {
-		return verdict, err
+	return v, nil, err
+}
+
+// ask is the judge's word, in time. A judge that breaks has said nothing.
+func (g *Guard) ask(ctx context.Context, call Call) (v Verdict, no error) {
+	defer func() {
+		if r := recover(); r != nil {
+			no = fmt.Errorf("the judge broke: %v", r)
+		}
+	}()
+	limited, cancel := context.WithTimeout(ctx, g.Patience)
+	defer cancel()
+	v, no = g.Judge.Judge(limited, call)
+	if no == nil {
+		no = limited.Err() // late is no verdict
 	}
-	past, err := g.recall(ctx, call)
-	if err != nil {
-		return Verdict{}, err
+	if no != nil {
+		return Verdict{}, no
 	}
-	if past.judged.Decision == Block {
-		err = g.block(ctx, call, past.judged.Verdict)
+	switch v.Decision {
+	case Allow, Refuse, Block:
+		return v, nil
 	}
-	return past.judged.Verdict, err
+	return v, fmt.Errorf("the judge said %q", v.Decision)
 }
 
 func (g *Guard) block(ctx context.Context, call Call, v Verdict) error {
@@ -189,8 +221,7 @@ func (g *Guard) carryOut(ctx context.Context, call Call, t Tool, overruled bool)
 		return Result{}, err
 	}
 	if !fresh {
-		return g.end(ctx, call, Result{Outcome: Interrupted,
-			Output: "the machine stopped while this was carried out; it may have happened in whole or in part: look before you do it again"}, started)
+		return g.end(ctx, call, interrupted, started)
 	}
 	r, err := t.Run(ctx, call)
 	if err != nil {
@@ -205,11 +236,20 @@ func (g *Guard) carryOut(ctx context.Context, call Call, t Tool, overruled bool)
 // end records how a call ended. What was recorded first counts.
 func (g *Guard) end(ctx context.Context, call Call, r Result, started time.Time) (Result, error) {
 	r.Bytes = max(r.Bytes, int64(len(r.Output)))
-	r.Output = brief(strings.ToValidUTF8(r.Output, "\uFFFD"), maxOutput)
-	e, err := Events.Ended.New(Ended{
+	whole := strings.ToValidUTF8(r.Output, "\uFFFD")
+	r.Output = brief(whole, maxOutput)
+	ended := Ended{
 		Agent: call.Agent, Turn: call.Turn, Call: call.ID, Tool: call.Tool,
-		Outcome: r.Outcome, Output: r.Output, Bytes: r.Bytes, ElapsedMS: milliseconds(g.Now().Sub(started)),
-	})
+		Outcome: r.Outcome, Bytes: r.Bytes, ElapsedMS: milliseconds(g.Now().Sub(started)),
+	}
+	ended.Output = r.Output
+	e, err := Events.Ended.New(ended)
+	// As JSON a byte may take six.
+	for limit := maxOutput / 2; err == nil && len(e.Payload) > event.MaxPayload; limit /= 2 {
+		r.Output = brief(whole, limit)
+		ended.Output = r.Output
+		e, err = Events.Ended.New(ended)
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -219,8 +259,7 @@ func (g *Guard) end(ctx context.Context, call Call, r Result, started time.Time)
 	if err != nil || fresh {
 		return r, err
 	}
-	past, err := g.recall(ctx, call)
-	return past.ended.Result(), err
+	return g.recall(ctx, call)
 }
 
 // append writes an event of a call; fresh is false where the call has one of that
@@ -234,30 +273,67 @@ func (g *Guard) append(ctx context.Context, e event.Event, call Call) (fresh boo
 	return err == nil, err
 }
 
-// past is what the log holds of a call.
+// past is what the log held of a call when the guard met its agent.
 type past struct {
-	judged Judged
-	ended  Ended
+	verdict        Verdict
+	started, ended bool
 }
 
-// recall reads an agent's calls; needed only after a restart.
-func (g *Guard) recall(ctx context.Context, call Call) (past, error) {
-	var p past
-	for e, err := range g.Log.Read(ctx, Stream(call.Agent), 0) {
+// before is what happened to a call before this process.
+func (g *Guard) before(ctx context.Context, call Call) (past, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.past[call.Agent] == nil {
+		calls, err := g.read(ctx, call.Agent)
 		if err != nil {
-			return p, err
+			return past{}, err
 		}
-		switch e.ID {
-		case id(Events.Judged.Name(), call):
-			p.judged, err = Events.Judged.Decode(e)
-		case id(Events.Ended.Name(), call):
-			p.ended, err = Events.Ended.Decode(e)
+		if g.past == nil {
+			g.past = map[string]map[string]past{}
 		}
+		g.past[call.Agent] = calls
+	}
+	return g.past[call.Agent][call.ID], nil
+}
+
+func (g *Guard) read(ctx context.Context, agent string) (map[string]past, error) {
+	calls := map[string]past{}
+	for e, err := range g.Log.Read(ctx, Stream(agent), 0) {
 		if err != nil {
-			return p, err
+			return nil, err
+		}
+		payload, err := Registry.Decode(e)
+		if err != nil {
+			return nil, err
+		}
+		switch p := payload.(type) {
+		case Judged:
+			c := calls[p.Call]
+			c.verdict = p.Verdict
+			calls[p.Call] = c
+		case Started:
+			c := calls[p.Call]
+			c.started = true
+			calls[p.Call] = c
+		case Ended:
+			calls[p.Call] = past{ended: true}
 		}
 	}
-	return p, nil
+	return calls, nil
+}
+
+// recall is the result of a call that the log holds the end of.
+func (g *Guard) recall(ctx context.Context, call Call) (Result, error) {
+	for e, err := range g.Log.Read(ctx, Stream(call.Agent), 0) {
+		if err != nil {
+			return Result{}, err
+		}
+		if e.ID == id(Events.Ended.Name(), call) {
+			ended, err := Events.Ended.Decode(e)
+			return ended.Result(), err
+		}
+	}
+	return Result{}, fmt.Errorf("call %s of agent %s: its end is not in the log", call.ID, call.Agent)
 }
 
 func brief(s string, limit int) string {

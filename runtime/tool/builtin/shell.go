@@ -18,6 +18,9 @@ var shellText string
 // makes less of it for the agent.
 const maxShellOutput = 1 << 20
 
+// maxCommand is what the kernel takes as one argument, less our own words.
+const maxCommand = 120 << 10
+
 // Box is where commands run: a sandbox.Box.
 type Box interface {
 	Run(ctx context.Context, c sandbox.Cmd) (sandbox.Result, error)
@@ -37,6 +40,9 @@ func (s Shell) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
 	args, err := s.Spec().Parse(call.Arguments)
 	if err != nil {
 		return tool.Result{Outcome: tool.Invalid, Output: err.Error()}, nil
+	}
+	if n := len(args["command"]); n > maxCommand || strings.ContainsRune(args["command"], 0) {
+		return tool.Result{Outcome: tool.Invalid, Output: fmt.Sprintf("a command of %d bytes; it may have %d and no NUL: write a script to a file and run that", n, maxCommand)}, nil
 	}
 	var out bytes.Buffer
 	// Errors and output come through one pipe, so that they stay in their order.
