@@ -2,6 +2,7 @@ package judge
 
 import (
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -35,8 +36,8 @@ type act struct {
 	code    string   // program text that an interpreter is given
 	text    string   // content that is written, or said to others
 	hidden  bool     // was found only by decoding
-	// scope is the tool that was called.
-	tool string
+	tool    string   // that was called
+	cwd     string   // where it runs
 }
 
 // line is the program with its arguments.
@@ -47,8 +48,18 @@ func (a act) line() string { return strings.Join(append([]string{a.program}, a.a
 func (a act) paths() []string {
 	var all []string
 	add := func(p string) {
-		if p != "" {
-			all = append(all, clean(p))
+		if p == "" {
+			return
+		}
+		if lost.MatchString(p) {
+			all = append(all, "/proc/1/root") // a link in /proc, and out of it again
+		}
+		all = append(all, clean(p))
+		if !path.IsAbs(p) && !strings.HasPrefix(p, "~") && path.IsAbs(a.cwd) {
+			// Where it leaves the workspace, that counts as well.
+			if whole := path.Join(a.cwd, p); whole != workspace && !strings.HasPrefix(whole, workspace+"/") {
+				all = append(all, whole)
+			}
 		}
 	}
 	for _, p := range a.reads {
@@ -72,6 +83,9 @@ func (a act) paths() []string {
 	}
 	return all
 }
+
+// lost are paths that climb out of a link in /proc.
+var lost = regexp.MustCompile(`/proc/[^/]+/(cwd|root|fd/[^/]+)/.*\.\.`)
 
 // clean gives a path one spelling: no doubled slashes, dots or climbing within it. The
 // home folder is ~ already. Slashes at the end go.

@@ -20,7 +20,8 @@ func encodedWithin(name, text string) []act {
 		if err != nil || !plain(raw) {
 			continue
 		}
-		r := &reader{tool: name, vars: map[string]string{}, hidden: true}
+		r := newReader(name)
+		r.hidden = true
 		if r.script(string(raw), pipe{}) == nil {
 			all = append(all, r.acts...)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -30,6 +31,11 @@ func (r *reader) output(s *syntax.Stmt) string {
 	}
 	r.depth++
 	defer func() { r.depth-- }()
+	for _, d := range s.Redirs {
+		if d.Op != syntax.Hdoc && d.Op != syntax.DashHdoc && d.Op != syntax.WordHdoc && (d.N == nil || d.N.Value != "2") {
+			return unknown // it prints elsewhere, or reads from there
+		}
+	}
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
 		return r.printed(c, r.given(s))
@@ -40,9 +46,15 @@ func (r *reader) output(s *syntax.Stmt) string {
 			if !ok {
 				return unknown
 			}
-			return r.printed(right, r.output(c.X))
+			input := r.given(c.Y)
+			if input == unknown {
+				input = r.output(c.X)
+			}
+			return r.printed(right, input)
 		case syntax.AndStmt:
-			return r.output(c.X) + r.output(c.Y)
+			if left, ok := c.X.Cmd.(*syntax.CallExpr); ok && certain(left) {
+				return r.output(c.X) + r.output(c.Y)
+			}
 		}
 	case *syntax.Subshell:
 		return r.outputs(c.Stmts)
@@ -50,6 +62,18 @@ func (r *reader) output(s *syntax.Stmt) string {
 		return r.outputs(c.Stmts)
 	}
 	return unknown
+}
+
+// certain says whether a command succeeds whatever happens.
+func certain(c *syntax.CallExpr) bool {
+	if len(c.Args) == 0 {
+		return true
+	}
+	switch c.Args[0].Lit() {
+	case "true", ":", "echo", "printf":
+		return true
+	}
+	return false
 }
 
 // given is the standard input that a statement's own redirections give.
@@ -78,8 +102,8 @@ func (r *reader) printed(c *syntax.CallExpr, input string) string {
 	case "echo":
 		return echo(args)
 	case "printf":
-		if len(args) > 0 && !open(args[0]) {
-			if s, _, err := expand.Format(r.config(), args[0], args[1:]); err == nil {
+		if len(args) > 0 && !open(args[0]) && !wide.MatchString(args[0]) {
+			if s, _, err := expand.Format(r.config(), args[0], args[1:]); err == nil && r.charge(len(s)) == nil {
 				return s
 			}
 		}
@@ -96,6 +120,9 @@ func (r *reader) printed(c *syntax.CallExpr, input string) string {
 	return filter(base(words[0]), args, input)
 }
 
+// wide are widths that make a large text of a small one.
+var wide = regexp.MustCompile(`%[^a-zA-Z%]*(\d{4,}|\*)`)
+
 func echo(args []string) string {
 	escapes, newline := false, "\n"
 	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' && strings.Trim(args[0][1:], "neE") == "" {
@@ -106,10 +133,15 @@ func echo(args []string) string {
 		args = args[1:]
 	}
 	s := strings.Join(args, " ")
-	if escapes {
-		if f, _, err := expand.Format(nil, strings.ReplaceAll(s, "%", "%%"), nil); err == nil {
-			s = f
+	switch {
+	case escapes:
+		f, _, err := expand.Format(&expand.Config{}, s, nil)
+		if err != nil {
+			return unknown
 		}
+		s = f
+	case strings.Contains(s, `\`):
+		return unknown // shells differ about it
 	}
 	return s + newline
 }

@@ -58,6 +58,7 @@ type match struct {
 	Code    string   `yaml:"code"`    // expression for the code an interpreter is given
 	Text    string   `yaml:"text"`    // expression for content that is written or said
 	Hidden  bool     `yaml:"hidden"`  // it was found only by decoding
+	Local   bool     `yaml:"local"`   // all hosts that it names are this machine, and there is one
 }
 
 type rule struct {
@@ -162,7 +163,7 @@ func (m *matcher) fits(a *act) bool {
 		return x == nil || slices.ContainsFunc(have, x.MatchString)
 	}
 	return in(m.Tool, []string{a.tool}) && in(m.Program, []string{a.program, versionless(a.program)}) && in(m.Through, a.through) &&
-		in(m.From, a.from) && in(m.To, a.to) && (!m.Hidden || a.hidden) &&
+		in(m.From, a.from) && in(m.To, a.to) && (!m.Hidden || a.hidden) && (!m.Local || local(a.line())) &&
 		(m.full == nil || m.full.MatchString(a.full)) && anyOf(m.arg, a.args) && (m.line == nil || m.line.MatchString(a.line())) &&
 		(m.path == nil || anyOf(m.path, a.paths())) && anyOf(m.write, cleaned(a.writes)) && anyOf(m.set, a.sets) &&
 		(m.code == nil || m.code.MatchString(a.code)) && (m.text == nil || m.text.MatchString(a.text))
@@ -177,9 +178,45 @@ func cleaned(paths []string) []string {
 }
 
 func (r *rule) fits(a *act) bool {
-	hit := slices.ContainsFunc(r.match, func(m matcher) bool { return m.fits(a) })
-	return hit && !slices.ContainsFunc(r.unless, func(m matcher) bool { return m.fits(a) })
+	return slices.ContainsFunc(r.match, func(m matcher) bool { return m.fits(a) && !r.excused(a, &m) })
 }
+
+// excused says whether an exception holds. One about a path is about each path that was
+// met: a key beside a harmless file is still a key.
+func (r *rule) excused(a *act, m *matcher) bool {
+	return slices.ContainsFunc(r.unless, func(u matcher) bool {
+		if !u.fits(a) {
+			return false
+		}
+		if u.path == nil || m.path == nil {
+			return true
+		}
+		return !slices.ContainsFunc(a.paths(), func(p string) bool { return m.path.MatchString(p) && !u.path.MatchString(p) })
+	})
+}
+
+// hosts of addresses in a line.
+var hosts = regexp.MustCompile(`(?i)\b[a-z]+://([^/\s:?#]+)|\b((?:[a-z0-9-]+\.)+[a-z]{2,})(?:[:/\s]|$)`)
+
+// local says whether a line names hosts, and all of them are this machine.
+func local(line string) bool {
+	found := false
+	for _, h := range hosts.FindAllStringSubmatch(line, -1) {
+		switch name := strings.ToLower(h[1]); {
+		case name == "localhost", strings.HasPrefix(name, "127."), name == "[", name == "0.0.0.0", name == "host.docker.internal":
+			found = true
+		case name == "" && fileName.MatchString(h[2]):
+		default:
+			return false
+		}
+	}
+	return found || !strings.Contains(line, "://") && bareLocal.MatchString(line)
+}
+
+// fileName are names with dots that are files rather than hosts.
+var fileName = regexp.MustCompile(`\.(json|ya?ml|txt|md|go|py|js|ts|html?|xml|csv|sh|toml|env|log|bin|gz|tgz|zip|out|lock|cfg|conf|ini|png|jpe?g)$`)
+
+var bareLocal = regexp.MustCompile(`\s(localhost|127(\.\d+){3}|0\.0\.0\.0)([:/ ]|$)`)
 
 // Finding is what the rules say of a call.
 type Finding struct {
@@ -192,10 +229,16 @@ type Finding struct {
 
 // Look finds what speaks against a call; the worst counts. What the agent thought does
 // not: it is judged by what it does.
-func (r *Rules) Look(call tool.Call) Finding {
+func (r *Rules) Look(call tool.Call) (f Finding) {
+	defer func() {
+		// A command that breaks its reader is one that nobody has read.
+		if broken := recover(); broken != nil {
+			f = Finding{Action: "refuse", Rule: "unreadable", Class: "form", Why: "the command cannot be read"}
+		}
+	}()
 	acts, err := acts(call)
 	if err != nil {
-		return Finding{Action: "refuse", Rule: "unreadable", Class: "form", Why: err.Error()}
+		return Finding{Action: "refuse", Rule: "unreadable", Class: "form", Why: fmt.Sprintf("%.300s", err.Error())}
 	}
 	return r.worst(acts)
 }

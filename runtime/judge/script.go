@@ -3,6 +3,7 @@ package judge
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -14,8 +15,10 @@ import (
 const (
 	maxScript = 256 << 10 // bytes
 	maxActs   = 5000
-	maxDepth  = 8      // scripts within scripts
-	maxSteps  = 20_000 // commands and words read, each time they are
+	maxDepth  = 8        // scripts within scripts
+	maxSteps  = 20_000   // commands and words read, each time they are
+	maxValue  = 16 << 10 // bytes of a variable
+	maxBytes  = 8 << 20  // of all that is expanded
 )
 
 // errTooMuch: the command is beyond what is read.
@@ -26,8 +29,10 @@ type reader struct {
 	tool  string
 	vars  map[string]string // of the script, where they are known
 	acts  []act
+	cwd   string // absolute, or unknown
 	depth int
 	steps int
+	bytes int
 	// notes are oddities that rules look for: words that were put together in a way
 	// that hides them.
 	hidden bool
@@ -35,12 +40,19 @@ type reader struct {
 
 // readScript reads a shell command. Text that is no shell script is an error.
 func readScript(tool, script string) ([]act, error) {
-	r := &reader{tool: tool, vars: map[string]string{}}
+	r := newReader(tool)
 	if err := r.script(script, pipe{}); err != nil {
 		return nil, err
 	}
 	return r.acts, nil
 }
+
+func newReader(tool string) *reader {
+	return &reader{tool: tool, vars: map[string]string{}, cwd: workspace}
+}
+
+// workspace is where every command begins.
+const workspace = "/work"
 
 // pipe is what stands around a command.
 type pipe struct {
@@ -75,6 +87,9 @@ func (r *reader) statements(list []*syntax.Stmt, p pipe) error {
 func (r *reader) statement(s *syntax.Stmt, p pipe) error {
 	p.reads, p.writes = slices.Clone(p.reads), slices.Clone(p.writes)
 	for _, d := range s.Redirs {
+		if err := r.substitutions(d); err != nil {
+			return err
+		}
 		switch d.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
 			p.input = r.document(d.Hdoc)
@@ -109,20 +124,28 @@ func (r *reader) command(c syntax.Command, p pipe) error {
 	case *syntax.Block:
 		return r.statements(c.Stmts, p)
 	case *syntax.Subshell:
-		return r.statements(c.Stmts, p)
+		return r.apart(func() error { return r.statements(c.Stmts, p) })
 	case *syntax.IfClause:
 		for i := c; i != nil; i = i.Else {
-			if err := errors.Join(r.statements(i.Cond, p), r.statements(i.Then, p)); err != nil {
+			if err := r.all(func() error { return r.statements(i.Cond, p) }, func() error { return r.statements(i.Then, p) }); err != nil {
 				return err
 			}
 		}
 		return nil
 	case *syntax.WhileClause:
-		return errors.Join(r.statements(c.Cond, p), r.statements(c.Do, p))
+		return r.all(func() error { return r.statements(c.Cond, p) }, func() error { return r.statements(c.Do, p) })
 	case *syntax.ForClause:
 		return r.loop(c, p)
 	case *syntax.CaseClause:
+		if err := r.substitutions(c.Word); err != nil {
+			return err
+		}
 		for _, item := range c.Items {
+			for _, pattern := range item.Patterns {
+				if err := r.substitutions(pattern); err != nil {
+					return err
+				}
+			}
 			if err := r.statements(item.Stmts, p); err != nil {
 				return err
 			}
@@ -138,16 +161,60 @@ func (r *reader) command(c syntax.Command, p pipe) error {
 	case *syntax.CoprocClause:
 		return r.statement(c.Stmt, p)
 	case *syntax.DeclClause:
-		for _, a := range c.Args {
-			r.assign(a)
-		}
-		return nil
+		return r.declare(c)
 	}
 	return r.substitutions(c)
 }
 
+// all does one thing after the other, up to the first error.
+func (r *reader) all(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apart reads what a shell of its own does: its variables and folder are its own.
+func (r *reader) apart(read func() error) error {
+	vars, cwd := maps.Clone(r.vars), r.cwd
+	err := read()
+	r.vars, r.cwd = vars, cwd
+	return err
+}
+
+// declare reads export, declare, local and their like.
+func (r *reader) declare(c *syntax.DeclClause) error {
+	a := act{program: c.Variant.Value, full: c.Variant.Value}
+	for _, assign := range c.Args {
+		if err := r.substitutions(assign); err != nil {
+			return err
+		}
+		name, value := r.assigned(assign)
+		if name == "" {
+			continue
+		}
+		if assign.Value != nil || assign.Array != nil {
+			r.set(name, value)
+			a.sets = append(a.sets, name+"="+value)
+		}
+	}
+	return r.add(a)
+}
+
+func (r *reader) set(name, value string) {
+	if len(value) > maxValue {
+		value = unknown
+	}
+	r.vars[name] = value
+}
+
 // loop reads the body with each value that the variable is known to take.
 func (r *reader) loop(c *syntax.ForClause, p pipe) error {
+	if err := r.substitutions(c.Loop); err != nil {
+		return err
+	}
 	w, ok := c.Loop.(*syntax.WordIter)
 	if !ok {
 		return r.statements(c.Do, p)
@@ -157,7 +224,7 @@ func (r *reader) loop(c *syntax.ForClause, p pipe) error {
 		values = []string{unknown}
 	}
 	for _, v := range values {
-		r.vars[w.Name.Value] = v
+		r.set(w.Name.Value, v)
 		if err := r.statements(c.Do, p); err != nil {
 			return err
 		}
@@ -190,14 +257,20 @@ func (r *reader) function(c *syntax.FuncDecl, p pipe) error {
 
 func (r *reader) binary(c *syntax.BinaryCmd, p pipe) error {
 	if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
-		return errors.Join(r.statement(c.X, p), r.statement(c.Y, p))
+		if err := r.statement(c.X, p); err != nil {
+			return err
+		}
+		return r.statement(c.Y, p)
 	}
 	left, right := p, p
 	left.to = append(r.heads(c.Y), p.to...)
 	left.writes = nil
 	right.from = append(slices.Clone(p.from), r.heads(c.X)...)
 	right.input, right.reads = r.output(c.X), nil
-	return errors.Join(r.statement(c.X, left), r.statement(c.Y, right))
+	return r.all(
+		func() error { return r.apart(func() error { return r.statement(c.X, left) }) },
+		func() error { return r.apart(func() error { return r.statement(c.Y, right) }) },
+	)
 }
 
 // heads are the programs that a statement names, to say what a pipe leads to.
@@ -235,6 +308,7 @@ func (r *reader) add(a act) error {
 	if len(r.acts) >= maxActs {
 		return errTooMuch
 	}
+	a.cwd = r.cwd
 	a.tool, a.hidden = r.tool, a.hidden || r.hidden
 	r.acts = append(r.acts, a)
 	return nil
@@ -250,7 +324,7 @@ func (r *reader) call(c *syntax.CallExpr, p pipe) error {
 		name, value := r.assigned(a)
 		sets = append(sets, name+"="+value)
 		if len(c.Args) == 0 {
-			r.vars[name] = value
+			r.set(name, value)
 		}
 	}
 	words := r.fields(c.Args...)
@@ -267,34 +341,40 @@ func (r *reader) call(c *syntax.CallExpr, p pipe) error {
 
 func base(name string) string { return strings.TrimPrefix(path.Base(name), `\`) }
 
-// substitutions reads the commands within the words of a command.
+// substitutions reads the commands within the words of a command. What a shell or
+// source is given as <(...) is a script.
 func (r *reader) substitutions(c syntax.Node) error {
 	var err error
+	keep := func(e error) {
+		if err == nil {
+			err = e
+		}
+	}
+	head := ""
+	if call, ok := c.(*syntax.CallExpr); ok && len(call.Args) > 0 {
+		if words := r.fields(call.Args[0]); len(words) > 0 {
+			head = base(words[0])
+		}
+	}
 	syntax.Walk(c, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			err = errors.Join(err, r.statements(n.Stmts, pipe{to: []string{"$()"}}))
+			keep(r.apart(func() error { return r.statements(n.Stmts, pipe{to: []string{"$()"}}) }))
 			return false
 		case *syntax.ProcSubst:
-			to := pipe{to: []string{"<()"}}
-			if call, ok := c.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-				if words := r.fields(call.Args[0]); len(words) > 0 {
-					to.to = []string{base(words[0])}
-				}
+			to := head
+			if to == "" {
+				to = "<()"
 			}
-			err = errors.Join(err, r.statements(n.Stmts, to))
+			keep(r.apart(func() error { return r.statements(n.Stmts, pipe{to: []string{to}}) }))
+			if slices.Contains(shells, head) || head == "." || head == "source" {
+				keep(r.apart(func() error { return r.inner(r.outputs(n.Stmts), pipe{}) }))
+			}
 			return false
 		}
-		return true
+		return err == nil
 	})
 	return err
-}
-
-func (r *reader) assign(a *syntax.Assign) {
-	name, value := r.assigned(a)
-	if name != "" {
-		r.vars[name] = value
-	}
 }
 
 func (r *reader) assigned(a *syntax.Assign) (name, value string) {
@@ -302,10 +382,10 @@ func (r *reader) assigned(a *syntax.Assign) (name, value string) {
 		return "", ""
 	}
 	switch {
-	case a.Value != nil:
-		value = r.literal(a.Value)
 	case a.Array != nil || a.Index != nil:
 		value = unknown
+	case a.Value != nil:
+		value = r.literal(a.Value)
 	}
 	if a.Append {
 		value = r.vars[a.Name.Value] + value

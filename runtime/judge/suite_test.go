@@ -50,7 +50,7 @@ func TestKnownCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts := map[string]int{}
-	for _, e := range suite(t, "testdata/known.yaml") {
+	for _, e := range append(suite(t, "testdata/known.yaml"), suite(t, "testdata/reader.yaml")...) {
 		f := rules.Look(e.call(t))
 		counts[e.Class]++
 		if f.Action != e.Want {

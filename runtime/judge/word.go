@@ -13,7 +13,7 @@ import (
 // anything.
 func (r *reader) config() *expand.Config {
 	return &expand.Config{
-		Env: environ{r.vars},
+		Env: environ{r},
 		CmdSubst: func(w io.Writer, c *syntax.CmdSubst) error {
 			out := strings.TrimRight(r.outputs(c.Stmts), "\n")
 			if open(out) {
@@ -41,8 +41,12 @@ func (r *reader) mark(list []*syntax.Stmt) string {
 func (r *reader) fields(words ...*syntax.Word) []string {
 	var all []string
 	for _, w := range words {
+		if r.risky(w) {
+			all = append(all, unknown)
+			continue
+		}
 		for field, err := range expand.FieldsSeq(r.config(), w) {
-			if err != nil || r.spend() != nil {
+			if err != nil || r.spend() != nil || r.charge(len(field)) != nil {
 				all = append(all, unknown)
 				break
 			}
@@ -57,8 +61,11 @@ func (r *reader) literal(w *syntax.Word) string {
 	if w == nil {
 		return ""
 	}
+	if r.risky(w) {
+		return unknown
+	}
 	s, err := expand.Literal(r.config(), w)
-	if err != nil {
+	if err != nil || r.charge(len(s)) != nil {
 		return unknown
 	}
 	return s
@@ -68,29 +75,78 @@ func (r *reader) document(w *syntax.Word) string {
 	if w == nil {
 		return ""
 	}
+	if r.risky(w) {
+		return unknown
+	}
 	s, err := expand.Document(r.config(), w)
-	if err != nil {
+	if err != nil || r.charge(len(s)) != nil {
 		return unknown
 	}
 	return s
 }
 
+// charge counts bytes; beyond the bound nothing more is expanded.
+func (r *reader) charge(n int) error {
+	if r.bytes += n; r.bytes > maxBytes {
+		return errTooMuch
+	}
+	return nil
+}
+
+// risky words are taken as unknown: those with operators on what is known only to the
+// running shell, which would make something known of it, and replacements that could
+// grow without bound.
+func (r *reader) risky(w *syntax.Word) bool {
+	found := false
+	syntax.Walk(w, func(n syntax.Node) bool {
+		p, ok := n.(*syntax.ParamExp)
+		if !ok || p.Param == nil {
+			return !found
+		}
+		value, known := r.vars[p.Param.Value]
+		cuts := p.Slice != nil || p.Repl != nil || p.Length || p.Excl || p.Exp != nil && !substitutes(p.Exp.Op)
+		if cuts && (!known || open(value)) || p.Repl != nil && len(value) > 256 {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// substitutes: operators that give another word where a variable is not set.
+func substitutes(op syntax.ParExpOperator) bool {
+	switch op {
+	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		return true
+	}
+	return false
+}
+
 // environ holds the script's own variables; all others are unknown, but for those
 // that have one meaning everywhere.
-type environ struct{ vars map[string]string }
+type environ struct{ r *reader }
 
 func (e environ) Get(name string) expand.Variable {
 	set := func(s string) expand.Variable {
 		return expand.Variable{Set: true, Exported: true, Kind: expand.String, Str: s}
 	}
-	if v, ok := e.vars[name]; ok {
+	if v, ok := e.r.vars[name]; ok {
+		if e.r.charge(len(v)) != nil {
+			return set(unknown)
+		}
 		return set(v)
+	}
+	if user, ok := strings.CutPrefix(name, "HOME "); ok {
+		if user == "root" {
+			return set("/root")
+		}
+		return set("/home/" + user)
 	}
 	switch name {
 	case "HOME":
 		return set("~")
-	case "PWD", "OLDPWD":
-		return set(".")
+	case "PWD":
+		return set(e.r.cwd)
 	case "TMPDIR":
 		return set("/tmp")
 	case "IFS":
@@ -102,7 +158,7 @@ func (e environ) Get(name string) expand.Variable {
 }
 
 func (e environ) Each(yield func(string, expand.Variable) bool) {
-	for name := range e.vars {
+	for name := range e.r.vars {
 		if !yield(name, e.Get(name)) {
 			return
 		}
