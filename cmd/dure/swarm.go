@@ -33,6 +33,8 @@ out. A call that the judge blocks stops the whole team until a person has looked
   dure swarm end         end the team
 
 So far there is one team, a toy with scripted agents: dure swarm toy.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&dir, "dir", "", "folder of the team (DURE_HOME/swarm/toy)")
 	cmd.AddCommand(swarmPrepareCommand(), swarmToyCommand(&dir), swarmStatusCommand(&dir),
@@ -172,7 +174,12 @@ func printTeam(w io.Writer, s control.Status) error {
 	for _, b := range s.Gate.Blocks {
 		fmt.Fprintf(w, "Blocked: %s %s, turn %d, %s (%s)\n  %s %s\n", b.Agent, b.Call, b.Turn, b.Reason, b.Rule, b.Tool, shownArguments(b.Arguments))
 	}
-	if len(s.Gate.Blocks) > 0 {
+	switch {
+	case len(s.Gate.Blocks) == 0 && s.Gate.Phase == gate.PhaseStopped:
+		fmt.Fprintln(w, "dure swarm resume lets it go on, dure swarm end ends it.")
+	case len(s.Gate.Blocks) > 0 && s.Gate.Stop != nil:
+		fmt.Fprintln(w, "dure swarm resume refuses them and lets the team go on; after dure swarm overrule it is still stopped.")
+	case len(s.Gate.Blocks) > 0:
 		fmt.Fprintln(w, "dure swarm resume refuses them, dure swarm overrule carries one out, dure swarm end ends the team.")
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

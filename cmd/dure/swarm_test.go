@@ -30,7 +30,9 @@ func TestSwarmToy(t *testing.T) {
 	start := func() (stop context.CancelFunc, ended chan error, out *bytes.Buffer) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended, out = make(chan error, 1), &bytes.Buffer{}
-		go func() { ended <- runToy(ctx, out, folder, names, 10*time.Millisecond, false) }()
+		go func() {
+			ended <- runToy(ctx, out, toyOptions{folder: folder, names: names, pace: 10 * time.Millisecond})
+		}()
 		return stop, ended, out
 	}
 	c := control.Dial(filepath.Join(folder, "control.sock"))
@@ -59,8 +61,13 @@ func TestSwarmToy(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, ended, out := start()
-	if again := stopped(ended); len(again.Gate.Blocks) != 1 {
-		t.Errorf("after a restart: %+v", again.Gate.Blocks)
+	again := stopped(ended)
+	if len(again.Gate.Blocks) != 1 || again.Agents[0].Turns != 3 {
+		t.Errorf("after a restart: %+v %+v", again.Gate.Blocks, again.Agents)
+	}
+	// A second one, also one that would begin anew, touches nothing.
+	if err := runToy(t.Context(), &bytes.Buffer{}, toyOptions{folder: folder, names: names, fresh: true}); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("a second process: %v", err)
 	}
 	if _, err := c.Resume(t.Context(), "me", "no"); err != nil {
 		t.Fatal(err)
@@ -68,7 +75,7 @@ func TestSwarmToy(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(out.String(), "done\n"); !strings.Contains(out.String(), ": blocked\n") || n < len(names) {
+	if n := strings.Count(out.String(), "done\n"); !strings.Contains(out.String(), "cat ~/.ssh/id_rsa: blocked\n") || n < len(names) {
 		t.Errorf("printed\n%s", out)
 	}
 	log, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(folder, "log.db")})

@@ -57,12 +57,10 @@ another terminal. Ctrl-C, or a kill, loses nothing: the same command goes on.`,
 			if agents < 1 || agents > len(toyNames) {
 				return fmt.Errorf("--agents %d: there can be 1 to %d", agents, len(toyNames))
 			}
-			if fresh {
-				if err := clearToy(folder); err != nil {
-					return err
-				}
+			if pace < 0 {
+				return fmt.Errorf("--pace %v: must not be negative", pace)
 			}
-			return runToy(ctx, cmd.OutOrStdout(), folder, toyNames[:agents], pace, unsafe)
+			return runToy(ctx, cmd.OutOrStdout(), toyOptions{folder, toyNames[:agents], pace, fresh, unsafe})
 		},
 	}
 	cmd.Flags().IntVar(&agents, "agents", 5, "how many agents")
@@ -72,12 +70,20 @@ another terminal. Ctrl-C, or a kill, loses nothing: the same command goes on.`,
 	return cmd
 }
 
+// toyOptions say which toy team to run.
+type toyOptions struct {
+	folder        string
+	names         []string
+	pace          time.Duration
+	fresh, unsafe bool
+}
+
 // clearToy removes what a toy team made, and nothing else.
 func clearToy(folder string) error {
 	if _, err := os.Stat(filepath.Join(folder, "log.db")); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	for _, name := range []string{"log.db", "log.db-wal", "log.db-shm", "control.sock", "tree", "agents"} {
+	for _, name := range []string{"log.db", "log.db-wal", "log.db-shm", "tree", "agents"} {
 		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
 			return fmt.Errorf("forget the team: %w", err)
 		}
@@ -99,16 +105,26 @@ type toy struct {
 	seen   event.Position // printed up to here
 }
 
-func runToy(ctx context.Context, w io.Writer, folder string, names []string, pace time.Duration, unsafe bool) (err error) {
-	t := &toy{folder: folder, pace: pace}
-	if err := os.MkdirAll(filepath.Join(folder, "tree"), 0o700); err != nil {
+func runToy(ctx context.Context, w io.Writer, o toyOptions) (err error) {
+	folder := o.folder
+	t := &toy{folder: folder, pace: o.pace}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
+	// Whoever has the socket has the folder.
 	l, err := control.Listen(filepath.Join(folder, "control.sock"))
 	if err != nil {
 		return err
 	}
 	defer l.Close()
+	if o.fresh {
+		if err := clearToy(folder); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(folder, "tree"), 0o700); err != nil {
+		return err
+	}
 	if err := os.WriteFile(filepath.Join(folder, "tree", toyFile), []byte("one\ntwo\nthree\n"), 0o600); err != nil {
 		return err
 	}
@@ -126,14 +142,17 @@ func runToy(ctx context.Context, w io.Writer, folder string, names []string, pac
 		return err
 	}
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if t.host, err = sandbox.Open(ctx, sandbox.Options{Dir: folder, Unsafe: unsafe, Log: logger}); err != nil {
+	if t.host, err = sandbox.Open(ctx, sandbox.Options{Dir: folder, Unsafe: o.unsafe, Log: logger}); err != nil {
+		if ctx.Err() != nil {
+			return context.Canceled
+		}
 		return err
 	}
 	defer func() { err = errors.Join(err, t.host.Close()) }()
 	srv := &http.Server{Handler: control.Server{Gate: t.gate, Agents: t.told}.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = srv.Serve(l) }() // ends with Close
 	defer srv.Close()
-	return t.run(ctx, w, names)
+	return t.run(ctx, w, o.names)
 }
 
 func (t *toy) told() []control.Agent {
@@ -148,17 +167,15 @@ func (t *toy) run(ctx context.Context, w io.Writer, names []string) error {
 	if err != nil {
 		return err
 	}
-	t.seen = head
+	calls, err := t.replay(ctx, names, head)
+	if err != nil {
+		return err
+	}
 	watched, stopWatching := context.WithCancel(ctx)
 	var watching sync.WaitGroup
-	watching.Go(func() { t.watch(watched, w, head+1) })
-	t.mu.Lock()
-	for _, name := range names {
-		t.agents = append(t.agents, control.Agent{Name: name, State: "working"})
-	}
-	t.mu.Unlock()
+	watching.Go(func() { t.watch(watched, w, head, calls) })
 	if s := t.gate.State(); s.Phase == gate.PhaseStopped {
-		fmt.Fprintln(w, "The team is stopped, as it was left: dure swarm status says why.")
+		fmt.Fprintln(w, "The team is stopped, as it was left. In another terminal:\n  dure swarm status | resume | overrule | end")
 	}
 	var team sync.WaitGroup
 	errs := make([]error, len(names))
@@ -173,7 +190,7 @@ func (t *toy) run(ctx context.Context, w io.Writer, names []string) error {
 	watching.Wait()
 	for i, err := range errs[:len(names)] {
 		if errors.Is(err, gate.ErrEnded) {
-			t.set(i, "ended by a person", -1)
+			t.set(i, "ended by a person")
 			errs[i] = nil
 		}
 	}
@@ -201,13 +218,10 @@ func (t *toy) printed(ctx context.Context) error {
 	return err
 }
 
-func (t *toy) set(i int, state string, turns int) {
+func (t *toy) set(i int, state string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.agents[i].State = state
-	if turns >= 0 {
-		t.agents[i].Turns = turns
-	}
 }
 
 // work is one agent in its box.
@@ -224,14 +238,14 @@ func (t *toy) work(ctx context.Context, i int, name string) error {
 	a := &agent.Agent{
 		Born: agent.Born{Name: name, Role: "worker", Finish: "done", System: "You follow a script.",
 			Task: "Add a line to " + toyFile + " and count its lines."},
-		Model: t.gate.Model(toyModel{name: name, pace: t.pace, turned: func(n int) { t.set(i, "working", n) }}),
+		Model: t.gate.Model(toyModel{name: name, pace: t.pace}),
 		Guard: guard, Log: t.log, MaxTurns: 20, Priority: inference.PriorityWorker, Wait: sleep,
 	}
 	end, err := a.Run(ctx)
 	if err != nil {
 		return err
 	}
-	t.set(i, string(end.Outcome), -1)
+	t.set(i, string(end.Outcome))
 	return nil
 }
 
@@ -244,27 +258,38 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// watch prints what happens, from the log.
-func (t *toy) watch(ctx context.Context, w io.Writer, from event.Position) {
-	began := map[string]string{}
-	for e, err := range t.log.FollowAll(ctx, from) {
+// replay takes account of what is in the log already.
+func (t *toy) replay(ctx context.Context, names []string, head event.Position) (calls map[string]string, err error) {
+	agents := make([]control.Agent, len(names))
+	for i, name := range names {
+		agents[i] = control.Agent{Name: name, State: "working"}
+	}
+	calls = map[string]string{}
+	for e, err := range t.log.ReadAll(ctx, 1) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Position <= head {
+			t.tell(e, agents, calls)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.agents, t.seen = agents, head
+	return calls, nil
+}
+
+// watch prints what happens beyond a position.
+func (t *toy) watch(ctx context.Context, w io.Writer, head event.Position, calls map[string]string) {
+	for e, err := range t.log.FollowAll(ctx, head+1) {
 		if err != nil {
 			return // the team is done, or its log tells more to those who work with it
 		}
-		switch e.Type {
-		case tool.Events.Judged.Name():
-			if j, err := tool.Events.Judged.Decode(e); err == nil {
-				began[j.Agent+j.Call] = shownArguments(j.Arguments)
-			}
-		case tool.Events.Ended.Name():
-			if end, err := tool.Events.Ended.Decode(e); err == nil {
-				fmt.Fprintf(w, "%-12s turn %d  %s %s: %s\n", end.Agent, end.Turn, end.Tool, began[end.Agent+end.Call], end.Outcome)
-				delete(began, end.Agent+end.Call)
-			}
-		case "gate.blocked":
-			fmt.Fprintln(w, "\nThe team is stopped. In another terminal:\n  dure swarm status | resume | overrule | end")
-		case "gate.resumed", "gate.overruled":
-			fmt.Fprint(w, "The team goes on.\n\n")
+		t.mu.Lock()
+		line := t.tell(e, t.agents, calls)
+		t.mu.Unlock()
+		if line != "" {
+			fmt.Fprintln(w, line)
 		}
 		t.mu.Lock()
 		t.seen = e.Position
@@ -272,11 +297,43 @@ func (t *toy) watch(ctx context.Context, w io.Writer, from event.Position) {
 	}
 }
 
+// tell is an event as a line for a person, and takes account of turns. calls are those
+// that have not ended, as they are shown.
+func (t *toy) tell(e event.Event, agents []control.Agent, calls map[string]string) string {
+	switch e.Type {
+	case agent.Events.Turned.Name():
+		if turn, err := agent.Events.Turned.Decode(e); err == nil {
+			name := strings.TrimPrefix(e.Stream, agent.Stream(""))
+			for i := range agents {
+				if agents[i].Name == name {
+					agents[i].Turns = turn.Turn
+				}
+			}
+		}
+	case tool.Events.Judged.Name():
+		if j, err := tool.Events.Judged.Decode(e); err == nil {
+			calls[j.Agent+j.Call] = shownArguments(j.Arguments)
+		}
+	case tool.Events.Ended.Name():
+		if end, err := tool.Events.Ended.Decode(e); err == nil {
+			line := fmt.Sprintf("%-12s turn %d  %s %s: %s", end.Agent, end.Turn, end.Tool, calls[end.Agent+end.Call], end.Outcome)
+			delete(calls, end.Agent+end.Call)
+			return line
+		}
+	case "gate.blocked", "gate.stopped":
+		return "\nThe team is stopped. In another terminal:\n  dure swarm status | resume | overrule | end"
+	case "gate.resumed", "gate.overruled":
+		if t.gate.State().Phase == gate.PhaseOpen {
+			return "The team goes on.\n"
+		}
+	}
+	return ""
+}
+
 // toyModel answers by the turn, as its script says.
 type toyModel struct {
-	name   string
-	pace   time.Duration
-	turned func(turn int)
+	name string
+	pace time.Duration
 }
 
 func (m toyModel) Info() inference.Info { return inference.Info{Name: "script"} }
@@ -306,7 +363,6 @@ func (m toyModel) Generate(ctx context.Context, req *inference.Request) iter.Seq
 			yield(inference.Event{}, err)
 			return
 		}
-		m.turned(turn)
 		name, arguments := m.script(turn)
 		text, err := json.Marshal(arguments)
 		if err != nil {

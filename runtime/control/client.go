@@ -7,14 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
+	"path/filepath"
+	"syscall"
 
 	"dure/runtime/gate"
 )
 
 // ErrNotRunning: nobody serves the socket.
-var ErrNotRunning = errors.New("the team is not running")
+var ErrNotRunning = errors.New("no team runs")
 
 // Client asks the process of a team.
 type Client struct{ http http.Client }
@@ -24,10 +28,10 @@ func Dial(path string) *Client {
 	return &Client{http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, "unix", path)
-		if err != nil {
-			return nil, fmt.Errorf("%w (%s)", ErrNotRunning, path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, fmt.Errorf("%w in %s; dure swarm toy starts one", ErrNotRunning, filepath.Dir(path))
 		}
-		return conn, nil
+		return conn, err
 	}}}}
 }
 
@@ -72,10 +76,11 @@ func (c *Client) do(ctx context.Context, method, path string, d *decision) (Stat
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		if errors.Is(err, ErrNotRunning) {
-			return Status{}, fmt.Errorf("%s: %w", path, ErrNotRunning)
+		var u *url.Error
+		if errors.As(err, &u) { // its address is not one that a person knows
+			err = u.Err
 		}
-		return Status{}, fmt.Errorf("%s: %w", path, err)
+		return Status{}, err
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
