@@ -53,13 +53,15 @@ type kind struct {
 	files []string // that name the dependencies; the first must be there
 	tool  string
 	fill  func(context.Context, *filler) error
+	// lock is the command that makes the first file of the second.
+	lock string
 }
 
 var kinds = []kind{
-	{"Go", []string{"go.mod", "go.sum"}, "go", fillGo},
-	{"npm", []string{"package-lock.json", "package.json"}, "npm", fillNpm},
-	{"pip", []string{"requirements.txt"}, "python3", fillPip},
-	{"cargo", []string{"Cargo.lock", "Cargo.toml"}, "cargo", fillCargo},
+	{"Go", []string{"go.mod", "go.sum"}, "go", fillGo, ""},
+	{"npm", []string{"package-lock.json", "package.json"}, "npm", fillNpm, "npm install --package-lock-only"},
+	{"pip", []string{"requirements.txt"}, "python3", fillPip, ""},
+	{"cargo", []string{"Cargo.lock", "Cargo.toml"}, "cargo", fillCargo, "cargo generate-lockfile"},
 }
 
 // filler fills one cache.
@@ -79,9 +81,19 @@ func Fill(ctx context.Context, repo string, opt Options) (Result, error) {
 			return r, fmt.Errorf("prepare: %q is no absolute path", p)
 		}
 	}
+	if info, err := os.Stat(repo); err != nil {
+		return r, fmt.Errorf("prepare: %w", err)
+	} else if !info.IsDir() {
+		return r, fmt.Errorf("prepare %s: not a folder", repo)
+	}
 	found := false
 	for _, k := range kinds {
 		if _, err := os.Stat(filepath.Join(repo, k.files[0])); err != nil {
+			if k.lock != "" {
+				if _, err := os.Stat(filepath.Join(repo, k.files[1])); err == nil {
+					r.Skipped = append(r.Skipped, fmt.Sprintf("%s: there is %s but no %s, which says what exactly: %s", k.name, k.files[1], k.files[0], k.lock))
+				}
+			}
 			continue
 		}
 		found = true
@@ -99,7 +111,10 @@ func Fill(ctx context.Context, repo string, opt Options) (Result, error) {
 		}
 		r.Done = append(r.Done, fmt.Sprintf("%s: what %s names, in %s", k.name, k.files[0], f.dir))
 	}
-	if !found {
+	switch {
+	case !found && len(r.Skipped) > 0:
+		return r, fmt.Errorf("prepare %s: %w; %s", repo, ErrNothing, strings.Join(r.Skipped, "; "))
+	case !found:
 		return r, fmt.Errorf("prepare %s: %w", repo, ErrNothing)
 	}
 	return r, nil

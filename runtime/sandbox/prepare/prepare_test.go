@@ -169,6 +169,16 @@ func TestNothingToPrepare(t *testing.T) {
 	if _, err := Fill(context.Background(), "relative", Options{Cache: "/c"}); err == nil {
 		t.Error("a relative path was taken")
 	}
+	if _, err := Fill(context.Background(), "/there/is/none", Options{Cache: t.TempDir()}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no such folder: %v", err)
+	}
+	repo := t.TempDir()
+	if err := os.WriteFile(filepath.Join(repo, "package.json"), []byte(`{"dependencies":{"x":"1"}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Fill(context.Background(), repo, Options{Cache: t.TempDir()}); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "npm install --package-lock-only") {
+		t.Errorf("no lock file: %v", err)
+	}
 }
 
 // A client that fails leaves no cache that looks complete.
