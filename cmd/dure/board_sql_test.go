@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -102,6 +103,18 @@ func TestSQL(t *testing.T) {
 	for _, socket := range []string{"", "/nowhere/board.sock"} {
 		if code, _, problems := sqlCall(sqlOptions{socket: socket}, "", "select 1"); code != sqlNoBoard || problems == "" {
 			t.Errorf("%q: %d %q", socket, code, problems)
+		}
+	}
+}
+
+// A wrong command line has the exit code that the help names.
+func TestSQLUsage(t *testing.T) {
+	for _, args := range [][]string{{"sql", "a", "b"}, {"sql", "--nope"}, {"sql", "--for", "x"}} {
+		root := newRoot()
+		root.SetArgs(args)
+		var coded *exitError
+		if err := root.ExecuteContext(t.Context()); !errors.As(err, &coded) || coded.code != sqlUsage {
+			t.Errorf("%v: %v", args, err)
 		}
 	}
 }

@@ -30,9 +30,23 @@ func main() {
 		os.Exit(130)
 	default:
 		fmt.Fprintln(os.Stderr, "dure: "+err.Error())
-		os.Exit(1)
+		code := 1
+		var coded *exitError
+		if errors.As(err, &coded) {
+			code = coded.code
+		}
+		os.Exit(code)
 	}
 }
+
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	code int
+	error
+}
+
+// Unwrap returns the error without the code.
+func (e *exitError) Unwrap() error { return e.error }
 
 // interruptible makes Ctrl-C end a command in order. Only the terminal chat does
 // without it: there Ctrl-C stops an answer.

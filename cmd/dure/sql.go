@@ -59,7 +59,12 @@ Exit codes: 0 done, 1 the statement is wrong, 2 the command line is, 3 denied,
   dure sql "insert into notes (topic, body) values (\$1, \$2)" --arg lexer --arg "it's ready"
   dure sql --claim subtasks
   dure sql --wait announce,subtasks --after 17`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.MaximumNArgs(1)(cmd, args); err != nil {
+				return &exitError{sqlUsage, err}
+			}
+			return nil
+		},
 		Run: func(cmd *cobra.Command, args []string) {
 			ctx, stop := interruptible(cmd)
 			defer stop()
@@ -70,6 +75,7 @@ Exit codes: 0 done, 1 the statement is wrong, 2 the command line is, 3 denied,
 			}
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{sqlUsage, err} })
 	f := cmd.Flags()
 	f.StringVar(&opt.socket, "socket", os.Getenv("DURE_SOCKET"), "the board's socket (default $DURE_SOCKET)")
 	f.StringArrayVar(&opt.args, "arg", nil, "value of the next parameter, as text")
