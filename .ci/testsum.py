@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Reads `go test -json` and prints what a person wants to see of it.
 
-A line for each package; the whole output of what failed; every skip with its
-reason; then the counts. It fails if anything failed, if a package did not build
+A line for each package; the whole output of what failed; the slowest tests; every
+skip with its reason; then the counts. It fails if anything failed, if a package did not build
 or if no test ran at all.
 """
 import collections
@@ -13,7 +13,7 @@ import sys
 def main():
     output = collections.defaultdict(list)  # (package, test) -> lines
     counts = collections.Counter()
-    skipped, broken, failed = [], [], set()
+    skipped, broken, failed, took = [], [], set(), []
     for line in sys.stdin:
         try:
             event = json.loads(line)
@@ -31,6 +31,8 @@ def main():
             continue
         if action in ("pass", "fail", "skip"):
             counts[action] += 1
+            if "/" not in key[1]:
+                took.append((event.get("Elapsed", 0), key))
         if action == "fail":
             failed.add(package)
             print("".join(output[key]), end="", flush=True)
@@ -38,6 +40,7 @@ def main():
             reason = " ".join(text.strip() for text in output[key] if not text.startswith(("===", "---")))
             skipped.append("%s %s: %s" % (key[0], key[1], reason))
         output.pop(key, None)
+    print("slowest: " + ", ".join("%s.%s %.0fs" % (k[0], k[1], t) for t, k in sorted(took, reverse=True)[:12]))
     for line in skipped:
         print("SKIPPED", line)
     for line in broken:
