@@ -308,3 +308,13 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// When memory is short the kernel ends what a command started before the helper, with
+// which the whole box would be lost.
+func TestCommandsGoBeforeTheirHelper(t *testing.T) {
+	g := newGround(t, Options{Only: Full})
+	b := g.box(Spec{Name: "oom"})
+	if _, out := g.sh(b, "sleep 0.2; cat /proc/self/oom_score_adj; sh -c 'cat /proc/self/oom_score_adj'"); out != "1000\n1000\n" {
+		t.Errorf("the kernel would end it by %q", out)
+	}
+}

@@ -155,5 +155,5 @@ func network() error {
 // detachedProc is a view of all processes of the namespace that is mounted nowhere,
 // so that the sweep sees also those that hide themselves from their equals.
 func detachedProc() (int, error) {
-	return newMount("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY)
+	return newMount("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 }

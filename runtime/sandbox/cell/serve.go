@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -117,6 +118,7 @@ func (s *server) obey(o order, wake chan<- struct{}) error {
 			}
 		} else {
 			s.jobs[pid] = &job{number: o.Start.Job, pid: pid}
+			s.expendable(pid)
 			select {
 			case wake <- struct{}{}:
 			default:
@@ -137,6 +139,23 @@ func (s *server) obey(o order, wake chan<- struct{}) error {
 		}
 	}
 	return nil
+}
+
+// expendable has the kernel end a command, and what it starts, before this process when
+// memory is short: the box is lost with its helper. Another thread does it, since this
+// one may write nothing in /proc. A command that is gone already needs nothing.
+func (s *server) expendable(pid int) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fd, err := unix.Openat(s.proc, strconv.Itoa(pid)+"/oom_score_adj", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return
+		}
+		_, _ = unix.Write(fd, []byte("1000"))
+		_ = unix.Close(fd)
+	}()
+	<-done
 }
 
 // start starts a command as the leader of a session without a terminal.
