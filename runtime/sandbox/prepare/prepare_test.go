@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -73,10 +74,17 @@ func TestSmall(t *testing.T) {
 	}},
 }
 
+var all = flag.Bool("clients", false, "prepare for pip and cargo as well")
+
 // What was prepared with a network is enough without one.
 func TestOffline(t *testing.T) {
 	for name, p := range projects {
-		t.Run(name, func(t *testing.T) { offline(t, p) })
+		t.Run(name, func(t *testing.T) {
+			if (name == "cargo" || name == "pip") && !*all {
+				t.Skip("SKIPPED: it takes half a minute; -args -clients has it run, as make test-long does")
+			}
+			offline(t, p)
+		})
 	}
 }
 
