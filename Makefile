@@ -43,7 +43,7 @@ test: build check clients ## everything that must hold: unit, race, end to end w
 	@bin/dure pull all-minilm-l6-v2
 	@test -n "$(RACE)" || echo "SKIPPED the race detector: it needs a C compiler"
 	go build $(RACE) ./...
-	go test -json $(RACE) -p 1 -timeout 20m ./... | python3 .ci/testsum.py
+	@.ci/test $(RACE)
 
 test-long: test engine-source ## longer oracles, crash loops, and every fuzz target for FUZZTIME each
 	@.ci/long $(CLIENTS)

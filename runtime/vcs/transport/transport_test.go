@@ -176,6 +176,9 @@ func TestSessionWhileWritersRun(t *testing.T) {
 			if got := gitIn(t, dir, "rev-parse", "work"); got != at.String() {
 				t.Errorf("the branch is at %v, want %s", at, got)
 			}
+			for _, there := g.repo.Ref(vcs.BranchOf("w7")); !there; _, there = g.repo.Ref(vcs.BranchOf("w7")) {
+				time.Sleep(time.Millisecond)
+			}
 			second := cloneAs(t, url, "second", "-c", set)
 			if got := gitIn(t, second, "log", "--format=%an", "origin/agent/w7"); !strings.HasPrefix(got, "w7\n") {
 				t.Errorf("the log of a writer's branch: %q", got)
