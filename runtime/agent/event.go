@@ -79,16 +79,8 @@ var Events = struct {
 	Told   event.Type[Told]
 	Ended  event.Type[Ended]
 }{
-	must(event.Register[Born](Registry, "agent.born", 1)),
-	must(event.Register[Turned](Registry, "agent.turned", 1)),
-	must(event.Register[Told](Registry, "agent.told", 1)),
-	must(event.Register[Ended](Registry, "agent.ended", 1)),
-}
-
-// must is for names that are constants of this package.
-func must[T any](t event.Type[T], err error) event.Type[T] {
-	if err != nil {
-		panic(err)
-	}
-	return t
+	event.MustRegister[Born](Registry, "agent.born", 1),
+	event.MustRegister[Turned](Registry, "agent.turned", 1),
+	event.MustRegister[Told](Registry, "agent.told", 1),
+	event.MustRegister[Ended](Registry, "agent.ended", 1),
 }

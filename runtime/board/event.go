@@ -52,11 +52,11 @@ type Row map[string]Value
 var (
 	registry = event.NewRegistry()
 
-	WrittenType      = must(event.Register[Written](registry, "board.written", 1))
-	CreatedType      = must(event.Register[Created](registry, "board.created", 1))
-	JoinedType       = must(event.Register[Agent](registry, "board.joined", 1))
-	AcknowledgedType = must(event.Register[Acknowledged](registry, "board.acknowledged", 1))
-	UsedType         = must(event.Register[Used](registry, "board.used", 1))
+	WrittenType      = event.MustRegister[Written](registry, "board.written", 1)
+	CreatedType      = event.MustRegister[Created](registry, "board.created", 1)
+	JoinedType       = event.MustRegister[Agent](registry, "board.joined", 1)
+	AcknowledgedType = event.MustRegister[Acknowledged](registry, "board.acknowledged", 1)
+	UsedType         = event.MustRegister[Used](registry, "board.used", 1)
 )
 
 // Created is a table that the lead added.

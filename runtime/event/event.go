@@ -2,10 +2,12 @@ package event
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -55,6 +57,13 @@ func NewID() ID {
 	// Never fails, as its documentation says.
 	_, _ = rand.Read(id[6:])
 	return id
+}
+
+// DerivedID is the ID of what happens once: the same parts make the same ID, so that
+// appending it again is ErrDuplicate.
+func DerivedID(parts ...string) ID {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return ID(sum[:len(ID{})])
 }
 
 // String is 32 hexadecimal digits.

@@ -53,6 +53,16 @@ func Register[T any](r *Registry, name string, version int, upgrades ...Upgrade)
 	return Type[T]{name: name, entry: e}, nil
 }
 
+// MustRegister is Register for names and versions that are constants of a program: what
+// it panics about is a mistake in that program.
+func MustRegister[T any](r *Registry, name string, version int, upgrades ...Upgrade) Type[T] {
+	t, err := Register[T](r, name, version, upgrades...)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
 // Name is the name that the type was registered by.
 func (t Type[T]) Name() string { return t.name }
 

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -140,7 +139,7 @@ func (g *Gate) Block(ctx context.Context, b Block) error {
 		return fmt.Errorf("gate: block: %w", err)
 	}
 	// The same call blocked twice is the same event.
-	e.ID = blockID(b.CallID)
+	e.ID = event.DerivedID(kinds.blocked.Name(), b.Agent, b.Call)
 	if err := g.close(ctx, e); err != nil && !errors.Is(err, event.ErrDuplicate) {
 		return fmt.Errorf("gate: block: %w", err)
 	}
@@ -171,11 +170,6 @@ func (g *Gate) Decided(ctx context.Context, id CallID) (Decision, error) {
 			return "", ctx.Err()
 		}
 	}
-}
-
-func blockID(id CallID) event.ID {
-	sum := sha256.Sum256(fmt.Appendf(nil, "gate.blocked\x00%s\x00%s", id.Agent, id.Call))
-	return event.ID(sum[:len(event.ID{})])
 }
 
 // Stop stops the gate at the wish of a person or a limit.

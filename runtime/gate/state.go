@@ -102,20 +102,12 @@ var kinds = register(event.NewRegistry())
 func register(r *event.Registry) types {
 	return types{
 		registry:  r,
-		blocked:   must(event.Register[Block](r, "gate.blocked", 1)),
-		stopped:   must(event.Register[Stop](r, "gate.stopped", 1)),
-		resumed:   must(event.Register[resumed](r, "gate.resumed", 1)),
-		overruled: must(event.Register[overruled](r, "gate.overruled", 1)),
-		ended:     must(event.Register[Stop](r, "gate.ended", 1)),
+		blocked:   event.MustRegister[Block](r, "gate.blocked", 1),
+		stopped:   event.MustRegister[Stop](r, "gate.stopped", 1),
+		resumed:   event.MustRegister[resumed](r, "gate.resumed", 1),
+		overruled: event.MustRegister[overruled](r, "gate.overruled", 1),
+		ended:     event.MustRegister[Stop](r, "gate.ended", 1),
 	}
-}
-
-// must is for names that are constants of this package.
-func must[T any](t event.Type[T], err error) event.Type[T] {
-	if err != nil {
-		panic(err)
-	}
-	return t
 }
 
 // Apply returns the state after an event of the gate's stream; s is not changed.

@@ -33,8 +33,7 @@ type reader struct {
 	depth int
 	steps int
 	bytes int
-	// notes are oddities that rules look for: words that were put together in a way
-	// that hides them.
+	// hidden: what is read was found only by decoding.
 	hidden bool
 }
 

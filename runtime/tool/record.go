@@ -1,9 +1,7 @@
 package tool
 
 import (
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 
 	"dure/runtime/event"
 )
@@ -54,25 +52,14 @@ var Events = struct {
 	Started event.Type[Started]
 	Ended   event.Type[Ended]
 }{
-	must(event.Register[Judged](Registry, "tool.judged", 1)),
-	must(event.Register[Started](Registry, "tool.started", 1)),
-	must(event.Register[Ended](Registry, "tool.ended", 1)),
+	event.MustRegister[Judged](Registry, "tool.judged", 1),
+	event.MustRegister[Started](Registry, "tool.started", 1),
+	event.MustRegister[Ended](Registry, "tool.ended", 1),
 }
 
 // Registry knows this package's events.
 var Registry = event.NewRegistry()
 
-// must is for names that are constants of this package.
-func must[T any](t event.Type[T], err error) event.Type[T] {
-	if err != nil {
-		panic(err)
-	}
-	return t
-}
-
 // id makes the event's ID one that only this call's event of this type has: writing it
 // twice is then ErrDuplicate.
-func id(kind string, call Call) event.ID {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", kind, call.Agent, call.ID))
-	return event.ID(sum[:len(event.ID{})])
-}
+func id(kind string, call Call) event.ID { return event.DerivedID(kind, call.Agent, call.ID) }

@@ -94,7 +94,7 @@ func (s Spec) schema() json.RawMessage {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(b, quote(f.Name)...), ':')
+		b = append(append(b, encode(f.Name)...), ':')
 		b = append(b, encode(property{"string", f.Description, f.Enum})...)
 		if f.Required {
 			required = append(required, f.Name)
@@ -104,8 +104,6 @@ func (s Spec) schema() json.RawMessage {
 	b = append(b, encode(required)...)
 	return append(b, `,"additionalProperties":false}`...)
 }
-
-func quote(s string) []byte { return encode(s) }
 
 // encode is for values of this package's own types, which always have a JSON text.
 func encode(v any) []byte {
