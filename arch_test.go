@@ -200,3 +200,24 @@ func testsOnly(imported string) bool {
 	helpers := []string{"/eventtest", "/pgtest", "/enginetest", "/fetchtest", "/fronttest", "/berttest", "/boardtest", "/disktest"}
 	return slices.ContainsFunc(helpers, func(h string) bool { return strings.HasSuffix(imported, h) })
 }
+
+// What is built is not kept: no program and no other large file is under version
+// control.
+func TestNoBinaries(t *testing.T) {
+	out, err := exec.Command("git", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skipf("SKIPPED: not a checkout: %v", err)
+	}
+	for name := range strings.SplitSeq(strings.Trim(string(out), "\x00"), "\x00") {
+		info, err := os.Lstat(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // removed, not yet committed
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() > 256<<10 {
+			t.Errorf("%s has %d bytes", name, info.Size())
+		}
+	}
+}

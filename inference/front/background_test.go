@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"slices"
 	"testing"
 
 	"dure/inference"
@@ -63,7 +64,8 @@ func TestApart(t *testing.T) {
 	if a := known.Agents(); len(a) != 1 || a[0].Running != 0 {
 		t.Errorf("%+v", a)
 	}
-	if line := w.Lines()[1]; line["msg"] != "generation" || line["request_id"] != "r1" || line["completion_tokens"] != 3.0 {
+	// Which of the request's line and the answer's is first is open.
+	if line := lineOf(t, w.Lines(), "generation"); line["request_id"] != "r1" || line["completion_tokens"] != 3.0 {
 		t.Errorf("log line %v", line)
 	}
 	if v := w.Metric(`dure_completion_tokens_total{model="small"}`); v != "3" {
@@ -94,6 +96,15 @@ func TestApart(t *testing.T) {
 	}
 }
 
+func lineOf(t *testing.T, lines []map[string]any, msg string) map[string]any {
+	t.Helper()
+	i := slices.IndexFunc(lines, func(l map[string]any) bool { return l["msg"] == msg })
+	if i < 0 {
+		t.Fatalf("no line %q in %v", msg, lines)
+	}
+	return lines[i]
+}
+
 // A key is asked while its client can be refused, and once.
 func TestApartIsAdmitted(t *testing.T) {
 	outcomes := make(chan outcome, 1)
@@ -118,7 +129,7 @@ func TestApartIsAdmitted(t *testing.T) {
 	if asks, took := user.Asks(), user.Settled(); len(asks) != 1 || len(took) != 1 || took[0].CompletionTokens != 3 {
 		t.Errorf("asked %v, took %v", asks, took)
 	}
-	if line := w.Lines()[1]; line["key"] != "ci" {
+	if line := lineOf(t, w.Lines(), "generation"); line["key"] != "ci" {
 		t.Errorf("log line %v", line)
 	}
 	user.Refuse = front.Refuse(429, "limit_reached", "later")

@@ -29,7 +29,13 @@ type house struct {
 	dir    string
 }
 
-func newHouse(t *testing.T) *house {
+// quick is a limit for statements that it must end, and patience for all others.
+const (
+	quick    = 300 * time.Millisecond
+	patience = time.Minute
+)
+
+func newHouse(t *testing.T, statement time.Duration) *house {
 	t.Helper()
 	dir := t.TempDir()
 	log, err := eventsqlite.Open(t.Context(), eventsqlite.Config{Path: filepath.Join(dir, "events.db")})
@@ -37,7 +43,7 @@ func newHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	l := board.DefaultLimits()
-	l.Time = 300 * time.Millisecond
+	l.Time = statement
 	b, err := boardsqlite.Open(t.Context(), boardsqlite.Config{Path: filepath.Join(dir, "board.db"), Log: log, Limits: l})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +83,7 @@ func (h *house) door(t *testing.T, name string) (*door.Client, string) {
 
 // What goes through the door is the same as without one.
 func TestCalls(t *testing.T) {
-	h := newHouse(t)
+	h := newHouse(t, patience)
 	ann, _ := h.door(t, "ann")
 	lead, _ := h.door(t, "lead")
 	ctx := t.Context()
@@ -113,22 +119,30 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// Errors keep their reason and say what would be right.
-func TestErrors(t *testing.T) {
-	h := newHouse(t)
-	ann, _ := h.door(t, "ann")
-	for sql, want := range map[string]error{
-		"drop table notes":                     board.ErrDenied,
-		"insert into notes (agent) values (1)": board.ErrStatement,
-		"select * frm":                         board.ErrStatement,
-		"with recursive r (n) as (select 1 union all select n + 1 from r) select count(*) from r": board.ErrTime,
-		"with recursive r (n) as (select 1 union all select n + 1 from r) select n from r":        board.ErrTooLarge,
-	} {
-		_, err := ann.Do(t.Context(), board.Statement{SQL: sql})
+func wantRefused(t *testing.T, c *door.Client, statements map[string]error) {
+	t.Helper()
+	for sql, want := range statements {
+		_, err := c.Do(t.Context(), board.Statement{SQL: sql})
 		if !errors.Is(err, want) || len(err.Error()) < len(want.Error())+10 || strings.Count(err.Error(), want.Error()) != 1 {
 			t.Errorf("%s: got %v, want %v and why", sql, err, want)
 		}
 	}
+}
+
+// Errors keep their reason and say what would be right.
+func TestErrors(t *testing.T) {
+	h := newHouse(t, patience)
+	ann, _ := h.door(t, "ann")
+	wantRefused(t, ann, map[string]error{
+		"drop table notes":                     board.ErrDenied,
+		"insert into notes (agent) values (1)": board.ErrStatement,
+		"select * frm":                         board.ErrStatement,
+		"with recursive r (n) as (select 1 union all select n + 1 from r) select n from r": board.ErrTooLarge,
+	})
+	hurried, _ := newHouse(t, quick).door(t, "ann")
+	wantRefused(t, hurried, map[string]error{
+		"with recursive r (n) as (select 1 union all select n + 1 from r) select count(*) from r": board.ErrTime,
+	})
 	_, err := ann.Do(t.Context(), board.Statement{SQL: "select 1", Args: []any{[]string{"a"}}})
 	if !errors.Is(err, board.ErrStatement) {
 		t.Errorf("got %v", err)
@@ -162,7 +176,7 @@ func post(t *testing.T, path, route string, body io.Reader) (int, string) {
 
 // Hostile bodies are refused, and nothing of them is done.
 func TestHostileBodies(t *testing.T) {
-	h := newHouse(t)
+	h := newHouse(t, patience)
 	ann, path := h.door(t, "ann")
 	insert := `{"sql": "insert into notes (topic, body) values ('t', 'b')"`
 	for name, body := range map[string]string{
@@ -194,7 +208,7 @@ func TestHostileBodies(t *testing.T) {
 
 // An agent that opens many connections, and says nothing, keeps out itself alone.
 func TestManyConnections(t *testing.T) {
-	h := newHouse(t)
+	h := newHouse(t, patience)
 	_, path := h.door(t, "ann")
 	bob, _ := h.door(t, "bob")
 	for range 100 {
@@ -210,7 +224,7 @@ func TestManyConnections(t *testing.T) {
 }
 
 func TestManyCalls(t *testing.T) {
-	h := newHouse(t)
+	h := newHouse(t, patience)
 	var wg sync.WaitGroup
 	for i := range 20 {
 		c, _ := h.door(t, fmt.Sprint("w", i))
@@ -233,7 +247,7 @@ func TestManyCalls(t *testing.T) {
 // A socket that a killed process left is replaced; a living one and other files are
 // not.
 func TestPath(t *testing.T) {
-	h := newHouse(t)
+	h := newHouse(t, patience)
 	g, err := h.board.Join(t.Context(), board.Agent{Name: "ann", Role: board.Worker})
 	if err != nil {
 		t.Fatal(err)
