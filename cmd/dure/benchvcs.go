@@ -96,10 +96,10 @@ func benchVCS(ctx context.Context, out io.Writer, opt vcsOptions) (err error) {
 
 func printVCS(out io.Writer, rep vcsReport) {
 	fmt.Fprintf(out, "a flush of 16 KiB: %v (median)\n\n", rep.Flush.Round(time.Microsecond))
-	fmt.Fprintln(out, "| files | writers | durable commits/s | p50 | p99 | longest | commits a flush | bytes a commit | git fsck | git clone |\n|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(out, "| files | writers | durable commits/s | p50 | p99 | longest | commits a flush | bytes written a commit | kept | git fsck | git clone |\n|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, r := range rep.Runs {
-		fmt.Fprintf(out, "| %d | %d | %.0f | %v | %v | %v | %.1f | %.0f | clean, %v | %d commits, %v |\n", r.Files, r.Writers, r.Rate,
-			r.P50.Round(time.Millisecond), r.P99.Round(time.Millisecond), r.Longest.Round(time.Millisecond), r.PerFlush, r.BytesEach,
+		fmt.Fprintf(out, "| %d | %d | %.0f | %v | %v | %v | %.1f | %.0f | %.0f | clean, %v | %d commits, %v |\n", r.Files, r.Writers, r.Rate,
+			r.P50.Round(time.Millisecond), r.P99.Round(time.Millisecond), r.Longest.Round(time.Millisecond), r.PerFlush, r.BytesEach, r.KeptEach,
 			r.Fsck.Round(100*time.Millisecond), r.CommitsInside, r.Clone.Round(100*time.Millisecond))
 	}
 	if n := len(rep.Runs); n == 2 {

@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	becomeHelper()
+	becomeRemote()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends at once, whatever hangs

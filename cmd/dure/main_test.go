@@ -25,7 +25,6 @@ import (
 const envBeDure = "DURE_TEST_BE_DURE"
 
 func TestMain(m *testing.M) {
-	becomeHelper()
 	if os.Getenv(envBeDure) != "" {
 		main()
 		os.Exit(0)

@@ -17,8 +17,11 @@ type Catalog struct {
 	// DefaultName is the model that is used where none is named; may be empty.
 	DefaultName string  `yaml:"default"`
 	Entries     []Entry `yaml:"models"`
+	// Roles are the models of a swarm's roles.
+	Roles Team `yaml:"roles"`
 
 	defaultAt position
+	rolesAt   map[string]position
 }
 
 // Entry is one model.
@@ -129,8 +132,9 @@ func Open(home string, builtin []byte) (*Catalog, error) {
 }
 
 // Merge returns the entries of base with those of over added; an entry of over
-// replaces the one of its name, and its default that of base. over may be nil.
-// It is an error if the resulting default names no entry.
+// replaces the one of its name, its default that of base, and a role's model the one
+// of that role. over may be nil. It is an error if the resulting default, or a role's
+// model, names no entry.
 func Merge(base, over *Catalog) (*Catalog, error) {
 	merged := &Catalog{DefaultName: base.DefaultName, defaultAt: base.defaultAt, Entries: slices.Clone(base.Entries)}
 	if over != nil {
@@ -148,6 +152,9 @@ func Merge(base, over *Catalog) (*Catalog, error) {
 	if _, ok := merged.Find(merged.DefaultName); merged.DefaultName != "" && !ok {
 		return nil, merged.defaultAt.errorf("default: there is no model %q%s; there are %s", merged.DefaultName,
 			DidYouMean(merged.DefaultName, merged.Names()), strings.Join(merged.Names(), ", "))
+	}
+	if err := merged.mergeRoles(base, over); err != nil {
+		return nil, err
 	}
 	return merged, nil
 }

@@ -98,6 +98,10 @@ type Endpoint struct {
 	API    string `yaml:"api"`     // openai or anthropic
 	Model  string `yaml:"model"`   // its name there
 	KeyEnv string `yaml:"key_env"` // environment variable with the key; may be empty
+	// KeyFile is a file with the key, instead.
+	KeyFile string `yaml:"key_file"`
+	// Local says that the server is one's own, or that it is not; nil is by its address.
+	Local *bool `yaml:"local"`
 	// Context is what it takes in one request, in tokens.
 	Context int   `yaml:"context"`
 	Price   Price `yaml:"price"`
@@ -115,8 +119,14 @@ func (p Price) Of(input, cached, output int) float64 {
 	return (float64(input-cached)*p.Input + float64(cached)*p.Cached + float64(output)*p.Output) / 1e6
 }
 
-// APIs are what an endpoint may speak.
-var APIs = []string{"openai", "anthropic"}
+// APIs are all that an endpoint may speak.
+var APIs = []string{APIOpenAI, APIAnthropic}
+
+// What an endpoint may speak.
+const (
+	APIOpenAI    = "openai"
+	APIAnthropic = "anthropic"
+)
 
 // fileName is the name of the entry's file, or of its first shard, in its
 // folder.

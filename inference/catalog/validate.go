@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -33,6 +32,7 @@ var (
 
 // validate checks what the types do not say.
 func (w *walker) validate(c *Catalog) {
+	w.validateRoles(c)
 	first := map[string]int{}
 	for i, e := range c.Entries {
 		at := fmt.Sprintf("models[%d]", i)
@@ -154,17 +154,23 @@ func (w *walker) validateHub(h HuggingFace, at string) {
 // validateEndpoint never shows the key's value: a key that was pasted in place of
 // its variable's name must not end up in a log.
 func (w *walker) validateEndpoint(e Endpoint, at string) {
-	w.need(at+".url", e.URL == "", endpointURL(e.URL), "the server's https address up to /v1, http only on this machine")
-	w.need(at+".api", e.API == "", slices.Contains(APIs, e.API), "one of "+strings.Join(APIs, ", "))
+	w.need(at+".url", e.URL == "", endpointURL(e.URL), wantEndpoint)
 	w.need(at+".model", e.Model == "", true, "the model's name on that server")
-	w.need(at+".key_env", false, e.KeyEnv == "" || envRE.MatchString(e.KeyEnv), "the name of an environment variable that holds the key, in capitals; never the key itself")
-	w.need(at+".context", e.Context == 0, e.Context > 0, "the tokens that it takes in one request")
+	w.validateServer(e, at)
 	for _, p := range []struct {
 		key   string
 		value float64
 	}{{"input", e.Price.Input}, {"cached", e.Price.Cached}, {"output", e.Price.Output}} {
-		w.need(at+".price."+p.key, false, p.value >= 0 && p.value < 1e6, "0 or more US dollars per million tokens")
+		w.need(at+".price."+p.key, false, exact(p.value), wantPrice)
 	}
+}
+
+// validateServer checks what an entry and a role say alike of a server.
+func (w *walker) validateServer(e Endpoint, at string) {
+	w.need(at+".api", e.API == "", slices.Contains(APIs, e.API), "one of "+strings.Join(APIs, ", "))
+	w.need(at+".key_env", false, e.KeyEnv == "" || envRE.MatchString(e.KeyEnv), "the name of an environment variable that holds the key, in capitals; never the key itself")
+	w.need(at+".key_file", false, e.KeyFile == "" || filepath.IsAbs(e.KeyFile) && e.KeyEnv == "", "the absolute path of a file that holds the key, and then no key_env; never the key itself")
+	w.need(at+".context", e.Context == 0, e.Context > 0, "the tokens that it takes in one request")
 }
 
 func httpsURL(s string) bool {
@@ -177,9 +183,7 @@ func endpointURL(s string) bool {
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || u.RawQuery != "" {
 		return false
 	}
-	ip := net.ParseIP(u.Hostname())
-	here := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	return u.Scheme == "https" || u.Scheme == "http" && here
+	return u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname())
 }
 
 func (w *walker) validateMember(p PyPI, at string) {

@@ -16,9 +16,20 @@ import (
 )
 
 func serve(t *testing.T, h http.HandlerFunc) *Model {
-	srv := httptest.NewServer(h)
+	t.Helper()
+	url, client := faulty(t, h)
+	return New(url, "secret", "m", client)
+}
+
+// faulty is a server whose answers are streams of events unless h says otherwise.
+func faulty(t *testing.T, h http.HandlerFunc) (base string, client *http.Client) {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		h(w, r)
+	}))
 	t.Cleanup(srv.Close)
-	return New(srv.URL+"/v1/", "secret", "m", srv.Client())
+	return srv.URL + "/v1/", srv.Client()
 }
 
 func collect(ctx context.Context, m inference.Model) (text string, done inference.Event, err error) {
@@ -77,11 +88,11 @@ func TestErrors(t *testing.T) {
 	}{
 		"our code":        {status(400, `{"error":{"message":"too long","code":"context_length_exceeded"}}`), inference.ErrContextExceeded, "too long"},
 		"only a status":   {status(429, `{"error":{"message":"busy","code":429}}`), inference.ErrQueueFull, "busy"},
-		"not JSON":        {status(502, `<html>bad gateway`), inference.ErrInternal, "bad gateway"},
+		"not JSON":        {status(502, `<html>bad gateway`), inference.ErrRunnerLost, "bad gateway"},
 		"within a stream": {ok(`data: {"error":{"message":"gone","code":"runner_lost"}}` + "\n\n"), inference.ErrRunnerLost, "gone"},
-		"truncated":       {ok(`data: {"choices":[]}` + "\n\n"), errTruncated, "before it was done"},
-		"broken event":    {ok("data: {\n\n"), nil, "stream event"},
-		"endless line":    {ok("data: " + strings.Repeat("x", maxLine+100_000)), nil, "longer than"},
+		"truncated":       {ok(`data: {"choices":[]}` + "\n\n"), inference.ErrRunnerLost, "before the answer did"},
+		"broken event":    {ok("data: {\n\n"), inference.ErrInternal, "cannot be read"},
+		"endless line":    {ok("data: " + strings.Repeat("x", maxLine+100_000)), inference.ErrInternal, "longer than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := collect(t.Context(), serve(t, tc.h))

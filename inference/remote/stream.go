@@ -1,25 +1,22 @@
 package remote
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
+	"strings"
 
 	"dure/inference"
 )
 
-// stream reads server-sent events.
-type stream struct {
-	lines  *bufio.Reader
-	ready  []inference.Event // of the chunk that was read last
-	finish inference.FinishReason
-	usage  inference.Usage
-}
+// answer implements wire.
+func (openAI) answer(m *Model, _ *inference.Request) answer { return &stream{m: m} }
 
-var errTruncated = errors.New("the endpoint ended the stream before it was done")
+// stream reads the chunks of one answer.
+type stream struct {
+	m        *Model
+	finish   inference.FinishReason
+	usage    inference.Usage
+	warnings []inference.Warning
+}
 
 // chunk is what one data line may hold.
 type chunk struct {
@@ -46,46 +43,43 @@ type chunk struct {
 			inference.PrefixUsage
 		} `json:"dure"`
 	} `json:"usage"`
-	Error *wireError `json:"error"`
+	Warnings []string   `json:"warnings"` // of another dure server
+	Error    *wireError `json:"error"`
 }
 
-// next returns the next piece of the answer, or EventDone.
-func (s *stream) next() (inference.Event, error) {
-	for {
-		if len(s.ready) > 0 {
-			ev := s.ready[0]
-			s.ready = s.ready[1:]
-			return ev, nil
+// take implements answer.
+func (s *stream) take(data []byte) ([]inference.Event, error) {
+	if string(data) == "[DONE]" {
+		switch s.finish {
+		case "":
+			return nil, s.m.errorf(Garbled, "said that the answer is whole and not why it ended")
+		case "content_filter":
+			return nil, s.m.errorf(Refused, "its filter ended the answer")
 		}
-		data, err := s.data()
-		if err != nil {
-			return inference.Event{}, err
-		}
-		if string(data) == "[DONE]" {
-			return inference.Event{Kind: inference.EventDone, Finish: s.finish, Usage: &s.usage}, nil
-		}
-		var c chunk
-		if err := json.Unmarshal(data, &c); err != nil {
-			return inference.Event{}, fmt.Errorf("stream event %.80q: %w", data, err)
-		}
-		if c.Error != nil {
-			return inference.Event{}, c.Error.typed(0)
-		}
-		s.take(&c)
+		return []inference.Event{{Kind: inference.EventDone, Finish: s.finish, Usage: &s.usage, Warnings: s.warnings}}, nil
 	}
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, s.m.errorf(Garbled, "sent an event that cannot be read, %q: %v", s.m.excerpt(data, 80), err)
+	}
+	if c.Error != nil {
+		return nil, s.m.said(*c.Error, 0)
+	}
+	return s.add(&c), nil
 }
 
-func (s *stream) take(c *chunk) {
+func (s *stream) add(c *chunk) (all []inference.Event) {
 	for _, choice := range c.Choices {
 		text, logprobs := choice.Delta.Content+choice.Text, choice.Logprobs.tokens()
-		s.ready = append(s.ready, choice.Delta.events()...)
+		all = append(all, choice.Delta.events()...)
 		if text != "" || logprobs != nil {
-			s.ready = append(s.ready, inference.Event{Kind: inference.EventText, Text: text, Logprobs: logprobs})
+			all = append(all, inference.Event{Kind: inference.EventText, Text: text, Logprobs: logprobs})
 		}
 		if choice.FinishReason != "" {
 			s.finish = choice.FinishReason
 		}
 	}
+	s.warnings = append(s.warnings, warningsOf(c.Warnings)...)
 	if u := c.Usage; u != nil {
 		s.usage = inference.Usage{
 			PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens, CachedTokens: u.Details.Cached, ReasoningTokens: u.Completion.Reasoning,
@@ -95,38 +89,22 @@ func (s *stream) take(c *chunk) {
 			s.usage.Prefix = &p
 		}
 	}
+	return all
 }
 
-// data returns the payload of the next "data:" line; comments and other fields
-// are skipped.
-func (s *stream) data() ([]byte, error) {
-	for {
-		line, err := s.line()
-		if err != nil {
-			return nil, err
+// warningsOf reads the warnings of another dure server, which are texts that begin with
+// their code.
+func warningsOf(texts []string) (all []inference.Warning) {
+	for _, text := range texts {
+		w := inference.Warning{Code: inference.CodeIgnored, Message: text}
+		for _, code := range []inference.Code{inference.CodeToolParse, inference.CodeIgnored} {
+			if rest, ok := strings.CutPrefix(text, string(code)+": "); ok {
+				w = inference.Warning{Code: code, Message: rest}
+			}
 		}
-		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			return bytes.TrimSpace(rest), nil
-		}
+		all = append(all, w)
 	}
-}
-
-func (s *stream) line() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := s.lines.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case err == nil:
-			return line, nil
-		case errors.Is(err, io.EOF):
-			return nil, errTruncated
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, fmt.Errorf("read stream: %w", err)
-		case len(line) > maxLine:
-			return nil, fmt.Errorf("read stream: a line is longer than %d bytes", maxLine)
-		}
-	}
+	return all
 }
 
 // wireLogprobs are those of a chat chunk. Endpoints tell no token ids.

@@ -63,8 +63,9 @@ type function struct {
 	Strict      bool            `json:"strict,omitempty"`
 }
 
-func newTools(req *inference.Request) wireTools {
-	w := wireTools{Effort: req.Reasoning.Effort, Budget: req.Reasoning.Budget, Continues: req.Continue}
+func newTools(at *Endpoint, req *inference.Request) wireTools {
+	thinks := at.reasoning(req)
+	w := wireTools{Effort: thinks.Effort, Budget: thinks.Budget, Continues: req.Continue}
 	for _, t := range req.Tools {
 		w.Tools = append(w.Tools, wireTool{"function", function(t)})
 	}

@@ -95,7 +95,7 @@ func (k *keeper) spawn(ctx context.Context) error {
 	k.helper.Env = helperEnv
 	k.helper.ExtraFiles = []*os.File{theirs}
 	k.helper.SysProcAttr = h.owner.sysProcAttr(h.report.Rung, k.uid)
-	err = k.helper.Start()
+	err = k.group.start(k.helper)
 	_ = theirs.Close() // the helper has its own
 	if err != nil {
 		k.helper = nil
@@ -103,10 +103,6 @@ func (k *keeper) spawn(ctx context.Context) error {
 		return fmt.Errorf("start the helper: %w", err)
 	}
 	if k.line, err = newLine(ours); err != nil {
-		return err
-	}
-	// Nothing of the plan has happened yet, so that all of it is counted.
-	if err := k.group.add(k.helper.Process.Pid); err != nil {
 		return err
 	}
 	if err := k.line.send(p.Plan, p.files...); err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"dure/runtime/sandbox/cell"
+	"dure/runtime/sandbox/filter"
 )
 
 // Rung is how much stands between a command and the machine.
@@ -55,6 +56,7 @@ type Host struct {
 	fence  *fence // nil without control groups
 	owner  owner
 	users  chan int // free users of rung Reduced, where each box has its own
+	filter []byte   // of system calls, for every box
 }
 
 // Report says what Open found.
@@ -136,6 +138,12 @@ func (h *Host) try(ctx context.Context, rung Rung) error {
 	var err error
 	if h.owner, err = newOwner(rung, h.opt.Helper); err != nil {
 		return err
+	}
+	if rung != None {
+		h.filter, err = filter.Program(filter.Walls{Network: rung == Full, Files: rung == Full || h.owner.uid != 0})
+		if err != nil {
+			return err
+		}
 	}
 	if rung == Reduced && h.owner.uid != 0 {
 		h.users = make(chan int, users)

@@ -53,7 +53,7 @@ func (p *planned) close() {
 
 // plan says what the helper is to build for a spec, and makes the folders for it.
 func (h *Host) plan(s Spec, uid int) (p *planned, err error) {
-	p = &planned{Plan: cell.Plan{Mode: h.report.Rung, ScratchBytes: s.Limits.Scratch, ScratchFiles: scratchFiles}}
+	p = &planned{Plan: cell.Plan{Mode: h.report.Rung, ScratchBytes: s.Limits.Scratch, ScratchFiles: scratchFiles, Filter: h.filter}}
 	defer func() {
 		if err != nil {
 			p.close()

@@ -18,7 +18,10 @@
 //   - A call is carried out at most once, however often its agent or the process is
 //     restarted: tool.started has an ID that comes from the call. A call that was
 //     started and whose end is not in the log ends as interrupted, and its agent is
-//     told that it may have happened.
+//     told that it may have happened. Only tools that say that doing the same call
+//     again does no harm (Spec.Again) are carried out again.
+//   - Judge, log and tool see one reading of a call. What models misspell is read as
+//     what it must mean before the judge is asked (Spec.Parse), or refused.
 //   - Every call ends with exactly one tool.ended, whose text is what the agent sees.
 //   - A result has a bounded size; what is cut is said, and where the whole is.
 //

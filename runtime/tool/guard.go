@@ -80,10 +80,11 @@ func (g *Guard) Run(ctx context.Context, call Call) (Result, error) {
 		return Result{}, err
 	case before.ended:
 		return g.recall(ctx, call)
-	case before.started:
+	}
+	t, call, why := g.find(call)
+	if before.started && (why != "" || !t.Spec().Again) {
 		return g.end(ctx, call, interrupted, g.Now())
 	}
-	t, why := g.find(call)
 	if why != "" {
 		return g.end(ctx, call, Result{Outcome: Invalid, Output: why}, g.Now())
 	}
@@ -126,30 +127,34 @@ func (g *Guard) Run(ctx context.Context, call Call) (Result, error) {
 var interrupted = Result{Outcome: Interrupted,
 	Output: "the machine stopped while this was carried out; it may have happened in whole or in part: look before you do it again"}
 
-// find returns the tool, or what is wrong with the call.
-func (g *Guard) find(call Call) (t Tool, why string) {
-	i := slices.IndexFunc(g.Tools, func(t Tool) bool { return t.Spec().Name == call.Tool })
+// find returns the tool and the call as it is meant, or what is wrong with it. From
+// here on, judge, log and tool see the same name and the same arguments, whatever the
+// model's spelling was.
+func (g *Guard) find(call Call) (t Tool, meant Call, why string) {
+	named := func(same func(a, b string) bool) int {
+		return slices.IndexFunc(g.Tools, func(t Tool) bool { return same(t.Spec().Name, call.Tool) })
+	}
+	i := named(func(a, b string) bool { return a == b })
+	if i < 0 {
+		i = named(Same)
+	}
 	if i < 0 {
 		names := make([]string, len(g.Tools))
 		for i, t := range g.Tools {
 			names[i] = t.Spec().Name
 		}
-		return nil, fmt.Sprintf("there is no tool %q; there are %s", call.Tool, strings.Join(names, ", "))
+		return nil, call, fmt.Sprintf("there is no tool %q; there are %s", call.Tool, strings.Join(names, ", "))
 	}
 	if len(call.Arguments) > maxArguments {
-		return nil, fmt.Sprintf("arguments of %d bytes; a call takes %d at most: do it in parts", len(call.Arguments), maxArguments)
+		return nil, call, fmt.Sprintf("arguments of %d bytes; a call takes %d at most: do it in parts", len(call.Arguments), maxArguments)
 	}
 	spec := g.Tools[i].Spec()
-	var err error
-	if spec.Schema == nil {
-		_, err = spec.Parse(call.Arguments)
-	} else {
-		_, err = object(call.Arguments)
-	}
+	arguments, err := spec.meant(call.Arguments)
 	if err != nil {
-		return nil, err.Error()
+		return nil, call, err.Error()
 	}
-	return g.Tools[i], ""
+	call.Tool, call.Arguments = spec.Name, arguments
+	return g.Tools[i], call, ""
 }
 
 // judge gets a verdict and records it; no says why there is none. A block stops the
@@ -220,7 +225,7 @@ func (g *Guard) carryOut(ctx context.Context, call Call, t Tool, overruled bool)
 	if err != nil {
 		return Result{}, err
 	}
-	if !fresh {
+	if !fresh && !t.Spec().Again {
 		return g.end(ctx, call, interrupted, started)
 	}
 	r, err := t.Run(ctx, call)

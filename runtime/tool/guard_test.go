@@ -191,6 +191,72 @@ func TestInvalidCallsAreNotCarriedOut(t *testing.T) {
 	}
 }
 
+// What a model misspells is put right before the judge reads it: judge, log and tool
+// see one call.
+func TestTheJudgeReadsWhatIsCarriedOut(t *testing.T) {
+	var judged, ran tool.Call
+	b := newBench(t, func(ctx context.Context, c tool.Call) (tool.Verdict, error) {
+		judged = c
+		return words(ctx, c)
+	})
+	b.tool.run = func(_ context.Context, c tool.Call) (tool.Result, error) {
+		ran = c
+		return tool.Result{Outcome: tool.Done}, nil
+	}
+	c := call("c1", "")
+	c.Tool, c.Arguments = "Shell", "{\"arguments\":{\"Command\":\"ls\\u0020-l\",\"timeout\":5}}"
+	if r, err := b.guard.Run(t.Context(), c); err != nil || r.Outcome != tool.Done {
+		t.Fatal(r, err)
+	}
+	const want = `{"command":"ls -l","timeout":"5"}`
+	if judged.Tool != "shell" || judged.Arguments != want || ran.Tool != "shell" || ran.Arguments != want {
+		t.Errorf("the judge read %s %s, the tool %s %s", judged.Tool, judged.Arguments, ran.Tool, ran.Arguments)
+	}
+	for e, err := range b.log.Read(t.Context(), tool.Stream("noether"), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j, err := tool.Events.Judged.Decode(e); e.Type == tool.Events.Judged.Name() && (err != nil || j.Tool != "shell" || string(j.Arguments) != want) {
+			t.Errorf("the log has %s %s %v", j.Tool, j.Arguments, err)
+		}
+	}
+}
+
+// again is a tool whose calls may be carried out a second time.
+type again struct{ *counted }
+
+func (a again) Spec() tool.Spec {
+	s := a.counted.Spec()
+	s.Again = true
+	return s
+}
+
+// A process that dies while a call is carried out: what may be done again is, the rest
+// ends as interrupted.
+func TestAgainAfterDeath(t *testing.T) {
+	for _, harmless := range []bool{true, false} {
+		log := openLog(t, filepath.Join(t.TempDir(), "log"))
+		first := setUp(t, log, allow)
+		end := &mortal{Log: log}
+		end.left.Store(3) // it cannot write how the call ended
+		first.guard.Log = end
+		if _, err := first.guard.Run(t.Context(), call("c1", "ls")); !errors.Is(err, errDied) || first.tool.ran["c1"] != 1 {
+			t.Fatal(err, first.tool.ran)
+		}
+		second := setUp(t, log, allow)
+		want := []string{"judged c1 allow", "started c1 false", "ended c1 interrupted"}
+		runs := 0
+		if harmless {
+			second.guard.Tools = []tool.Tool{again{second.tool}}
+			want[2], runs = "ended c1 done", 1
+		}
+		if _, err := second.guard.Run(t.Context(), call("c1", "ls")); err != nil || second.tool.ran["c1"] != runs {
+			t.Errorf("%v, carried out %d times, want %d", err, second.tool.ran["c1"], runs)
+		}
+		expectStory(t, log, want...)
+	}
+}
+
 // Rows 15 and 16: a block stops everybody; a person lets the call through or not.
 func TestABlockedCallWaitsForAPerson(t *testing.T) {
 	for _, overrule := range []bool{true, false} {

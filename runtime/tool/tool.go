@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -60,14 +61,41 @@ type Spec struct {
 	// Schema, where it is not nil, is the JSON Schema of the arguments instead of
 	// Fields, and the tool checks them itself: tools of other makers.
 	Schema json.RawMessage
+	// Again says that a call may be carried out a second time when the process died
+	// while it was: it changes nothing, or the same call changes a thing once.
+	Again bool
 }
 
-// A Field is a parameter of a tool: text.
+// A Field is a parameter of a tool.
 type Field struct {
 	Name        string
 	Description string
 	Required    bool
+	Type        Type     // of its values; empty: text
 	Enum        []string // the values that it may have; nil: any
+	// Also are names that models give it out of habit. They are taken, not told.
+	Also []string
+	// Many says that it holds several texts with commas between: a list of them is
+	// taken as that.
+	Many bool
+}
+
+// A Type is what JSON calls the values of a field.
+type Type string
+
+// Types. Whatever it is, Arguments hold a value's text.
+const (
+	Text    Type = "string"
+	Number  Type = "number"
+	Integer Type = "integer"
+	Boolean Type = "boolean"
+)
+
+func (f Field) kind() Type {
+	if f.Type == "" {
+		return Text
+	}
+	return f.Type
 }
 
 // Tool is the spec as models are told of it.
@@ -82,9 +110,9 @@ func (s Spec) Tool() inference.Tool {
 // property and object give the schema's members an order that never changes: the text
 // is a part of every agent's prompt prefix.
 type property struct {
-	Type        string   `json:"type"`
-	Description string   `json:"description,omitempty"`
-	Enum        []string `json:"enum,omitempty"`
+	Type        Type              `json:"type"`
+	Description string            `json:"description,omitempty"`
+	Enum        []json.RawMessage `json:"enum,omitempty"`
 }
 
 func (s Spec) schema() json.RawMessage {
@@ -95,7 +123,11 @@ func (s Spec) schema() json.RawMessage {
 			b = append(b, ',')
 		}
 		b = append(append(b, encode(f.Name)...), ':')
-		b = append(b, encode(property{"string", f.Description, f.Enum})...)
+		var enum []json.RawMessage
+		for _, value := range f.Enum {
+			enum = append(enum, f.encode(value))
+		}
+		b = append(b, encode(property{f.kind(), f.Description, enum})...)
 		if f.Required {
 			required = append(required, f.Name)
 		}
@@ -106,10 +138,13 @@ func (s Spec) schema() json.RawMessage {
 }
 
 // encode is for values of this package's own types, which always have a JSON text.
+// < and > stay as they are: who reads the text is a model, not a browser.
 func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
 		panic(err)
 	}
-	return b
+	return bytes.TrimRight(b.Bytes(), "\n")
 }

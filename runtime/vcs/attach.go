@@ -61,25 +61,31 @@ func (in *Incoming) Attach(ctx context.Context) error {
 	if in.p.index.Len() == 0 {
 		return nil
 	}
-	d := in.r.opt.Disk
-	to := filepath.Join(in.r.packDir, filepath.Base(in.p.base))
-	for _, end := range []string{".pack", ".idx"} { // git looks for indexes
-		if err := flush(in.p.base + end); err != nil {
-			return fmt.Errorf("attach a pack: %w", err)
-		}
-		if err := d.Rename(in.p.base+end, to+end); err != nil {
-			return fmt.Errorf("attach a pack: %w", err)
-		}
-	}
-	if err := d.SyncDir(in.r.packDir); err != nil {
-		return fmt.Errorf("attach a pack: %w", err)
-	}
-	p, err := openPack(d, to)
+	p, err := in.r.moveIn(in.p.base)
 	if err != nil {
-		return err
+		return fmt.Errorf("attach a pack: %w", err)
 	}
 	in.r.changeView(func(v *view) { v.packs = append([]*packFile{p}, v.packs...) })
 	return nil
+}
+
+// moveIn moves a pack and its index, which another process has written, to where git
+// looks for them, durably, and opens it.
+func (r *Repository) moveIn(base string) (*packFile, error) {
+	d := r.opt.Disk
+	to := filepath.Join(r.packDir, filepath.Base(base))
+	for _, end := range []string{".pack", ".idx"} { // git looks for indexes
+		if err := flush(base + end); err != nil {
+			return nil, err
+		}
+		if err := d.Rename(base+end, to+end); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.SyncDir(r.packDir); err != nil {
+		return nil, err
+	}
+	return openPack(d, to)
 }
 
 // flush puts on the disk what another process has written.

@@ -1,13 +1,10 @@
 package vcs
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,11 +15,7 @@ import (
 	"dure/runtime/vcs/object"
 )
 
-var (
-	kills    = flag.Int("kills", 4, "how often writers are killed")
-	cuts     = flag.Int("cuts", 50, "how many power cuts are simulated")
-	childDir = flag.String("child", "", "the repository that the killed process writes to")
-)
+var cuts = flag.Int("cuts", 50, "how many power cuts are simulated")
 
 // acked is what was acknowledged, by branch: the number of the commit, which is in
 // its message, and the moment.
@@ -55,6 +48,13 @@ func work(ctx context.Context, r *Repository, writers int, done func(branch stri
 	return first
 }
 
+// workPath and workText are what the nth commit of a writer puts where.
+func workPath(w, n int) string { return fmt.Sprintf("d%d/f%d", w%3, n%7) }
+
+func workText(w, n int) string {
+	return fmt.Sprintf("%d of %d\n%s", n, w, strings.Repeat("x", 40*(n%50)))
+}
+
 func workOne(ctx context.Context, r *Repository, w int, base object.ID, done func(branch string, n int, id object.ID)) error {
 	a, err := Agent(fmt.Sprintf("w%d", w))
 	if err != nil {
@@ -73,8 +73,7 @@ func workOne(ctx context.Context, r *Repository, w int, base object.ID, done fun
 	}
 	for ctx.Err() == nil {
 		n++
-		q := CommitRequest{Old: at, Message: fmt.Sprintf("commit %d", n), Changes: []Change{
-			put(fmt.Sprintf("d%d/f%d", w%3, n%7), fmt.Sprintf("%d of %d\n%s", n, w, strings.Repeat("x", 40*(n%50))))}}
+		q := CommitRequest{Old: at, Message: fmt.Sprintf("commit %d", n), Changes: []Change{put(workPath(w, n), workText(w, n))}}
 		if at.IsZero() {
 			q.Base = base
 		}
@@ -167,86 +166,4 @@ func cutAt(t *testing.T, rec *disktest.Recorder, moment int, rnd *rand.Rand, all
 		t.Fatal(err)
 	}
 	fsck(t, dir)
-}
-
-// TestChild is no test but the process that the next one kills.
-func TestChild(t *testing.T) {
-	if *childDir == "" {
-		return
-	}
-	r, err := Open(t.Context(), *childDir, Options{SealEvery: 20 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	err = work(t.Context(), r, 40, func(branch string, n int, id object.ID) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Printf("acked %s %d %v\n", branch, n, id)
-	})
-	t.Fatal(err)
-}
-
-// Killed at any moment, a process loses nothing that it has acknowledged.
-func TestKills(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "r.git")
-	r, err := Init(t.Context(), dir, mainRef, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	seed(t, r, map[string]string{"d0/f0": "0\n"})
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for i := range *kills {
-		last := killOne(t, dir, time.Duration(rand.IntN(400)+30)*time.Millisecond)
-		fsck(t, dir)
-		r, err := Open(t.Context(), dir, Options{})
-		if err != nil {
-			t.Fatalf("after kill %d: %v", i, err)
-		}
-		for _, a := range last {
-			holds(t, r, a)
-		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
-		fsck(t, dir)
-	}
-}
-
-// killOne lets a process work for a while, kills it, and returns the last commit of
-// each branch that it has acknowledged.
-func killOne(t *testing.T, dir string, after time.Duration) map[string]ack {
-	t.Helper()
-	cmd := exec.Command(must(os.Executable()), "-test.run=^TestChild$", "-child="+dir)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	last := map[string]ack{}
-	lines := bufio.NewScanner(out)
-	for n := 0; lines.Scan(); n++ {
-		if n == 0 {
-			time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-		}
-		var a ack
-		var id string
-		if _, err := fmt.Sscanf(lines.Text(), "acked %s %d %s", &a.branch, &a.number, &id); err != nil {
-			t.Fatalf("the child says %q", lines.Text())
-		}
-		if len(id) != 2*object.Size {
-			break // the line was cut off with the process
-		}
-		a.commit = must(object.ParseID(id))
-		last[a.branch] = a
-	}
-	if err := cmd.Wait(); err == nil || len(last) == 0 {
-		t.Fatalf("the child ended by itself, after %d branches: %v", len(last), err)
-	}
-	return last
 }

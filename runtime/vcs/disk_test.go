@@ -282,7 +282,7 @@ func TestMergedPacks(t *testing.T) {
 		t.Errorf("%+v, %d packs in the folder: %v", s, len(packs), err)
 	}
 	fsck(t, dir)
-	if got := git(t, dir, "rev-list", "--count", "agent/a"); got != fmt.Sprint(3*fan+1) {
+	if got := runGit(t, dir, "rev-list", "--count", "agent/a"); got != fmt.Sprint(3*fan+1) {
 		t.Errorf("%s commits", got)
 	}
 }

@@ -25,8 +25,14 @@
 // About once a second, and when Publish asks, the log is sealed: a new one begins,
 // the entries of the old one become a pack with an index, packed-refs is replaced
 // whole, and the old log goes. A batch whose record is torn was never acknowledged;
-// Open reads a log up to there and seals it. Small packs are merged in the
-// background so that there are never many.
+// Open reads a log up to there and seals it. Packs are merged in the background so
+// that there are never many: those written here by copying; those with deltas, which
+// pushes and imports bring, by git, which gives way to everybody else and checks what
+// it has made. Packs go only when another has all that is in them.
+//
+// What is written here has no deltas, and is not packed anew. Git takes 7 s of a core
+// for 50,000 commits of 500 agents and makes them 41 % smaller, or 15 s for 47 %; every
+// read afterwards goes through the deltas. They are 2.4 KB a commit without.
 //
 // # What holds
 //

@@ -129,9 +129,9 @@ func TestCheckoutStaysInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "checkout")
-	git(t, ".", "clone", "-q", "-b", "agent/kim", r.Dir(), dir)
-	git(t, dir, "checkout", "-q", "HEAD~")
-	git(t, dir, "checkout", "-q", "agent/kim")
+	runGit(t, ".", "clone", "-q", "-b", "agent/kim", r.Dir(), dir)
+	runGit(t, dir, "checkout", "-q", "HEAD~")
+	runGit(t, dir, "checkout", "-q", "agent/kim")
 	if left, err := os.ReadDir(outside); err != nil || len(left) != 0 {
 		t.Fatalf("outside there is %v %v", left, err)
 	}
@@ -164,7 +164,7 @@ func TestHundredThousandFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	fsck(t, r.Dir())
-	if got := strings.Count(git(t, r.Dir(), "ls-tree", "-r", "--name-only", "agent/kim"), "\n") + 1; got != n {
+	if got := strings.Count(runGit(t, r.Dir(), "ls-tree", "-r", "--name-only", "agent/kim"), "\n") + 1; got != n {
 		t.Errorf("git lists %d files", got)
 	}
 }
@@ -201,7 +201,7 @@ func TestOthersMayNotWrite(t *testing.T) {
 		}
 	}
 	clone := filepath.Join(t.TempDir(), "clone")
-	git(t, ".", "clone", "-q", r.Dir(), clone)
+	runGit(t, ".", "clone", "-q", r.Dir(), clone)
 	if out, err := tryGit(clone, "push", "origin", "HEAD:x"); err == nil || !strings.Contains(out, "belongs to dure") {
 		t.Errorf("a push to the folder: %v %s", err, out)
 	}

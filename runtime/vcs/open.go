@@ -187,8 +187,9 @@ func (r *Repository) tidy() error {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "quarantine-") {
+			// A git that a killed process has left behind may still write there.
 			if err := os.RemoveAll(filepath.Join(r.own, e.Name())); err != nil {
-				return err
+				r.opt.Log.Warn("what a killed process had in the making stays", "error", err)
 			}
 		}
 		if strings.HasPrefix(e.Name(), "tmp-") {

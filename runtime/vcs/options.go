@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dure/runtime/vcs/disk"
+	"dure/runtime/vcs/git"
 	"dure/runtime/vcs/object"
 )
 
@@ -21,6 +22,9 @@ type Options struct {
 	// Gate is asked before an agent's commit or push takes these paths; its error
 	// refuses them. From the goroutine that asked.
 	Gate func(ctx context.Context, agent string, paths []string) error
+	// Git merges packs with deltas, which pushes and imports bring, in the background.
+	// With the zero one they stay as many as they are.
+	Git git.Program
 	// SealEvery is how long what is committed may stay unseen by plain git. Default 1 s.
 	SealEvery time.Duration
 	// Cache bounds the bytes of trees and commits kept in memory. Default 64 MiB.

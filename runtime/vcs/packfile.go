@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 
 	"dure/runtime/vcs/disk"
 	"dure/runtime/vcs/object"
@@ -19,8 +18,9 @@ type packFile struct {
 	file  disk.File
 	size  int64
 	index *pack.Index
-	// deltas: entries refer to others, so that they cannot be copied as they are.
-	deltas atomic.Bool
+	// deltas: entries refer to others, so that they cannot be copied as they are; true
+	// or false only if known. The merger's.
+	deltas, known bool
 }
 
 func openPack(d disk.FS, base string) (*packFile, error) {

@@ -129,7 +129,11 @@ func (r *Repository) writePack(n int, fill func(*pack.Builder) error) (*packFile
 		_, _ = d.Remove(tmp+".pack"), d.Remove(tmp+".idx") // Open removes what stays
 		return nil, fmt.Errorf("write a pack: %w", err)
 	}
-	return openPack(d, base)
+	p, err := openPack(d, base)
+	if err == nil {
+		p.known = true // what is written here has none
+	}
+	return p, err
 }
 
 func (r *Repository) writePackData(path string, n int, fill func(*pack.Builder) error) (index []byte, sum [pack.SumLen]byte, err error) {

@@ -14,7 +14,8 @@ import (
 
 // Sealed packs are merged by size, as in a log-structured tree: as many as fan of
 // one tier, each tier fan times the one before, become one of the next. So there
-// are never more than fan in each tier, and an object is copied once per tier.
+// are never more than fan in each tier, and an object is copied once per tier. Those
+// with deltas have tiers of their own.
 const (
 	fan       = 8
 	firstTier = 8 << 20
@@ -36,7 +37,8 @@ func chooseMerge(sizes []int64) []int {
 	tiers := map[int][]int{}
 	for i, size := range sizes {
 		if size < maxMerged/2 {
-			tiers[tier(size)] = append(tiers[tier(size)], i)
+			t := tier(size)
+			tiers[t] = append(tiers[t], i)
 		}
 	}
 	best := -1
@@ -58,26 +60,6 @@ func chooseMerge(sizes []int64) []int {
 		chosen = append(chosen, i)
 	}
 	return chosen
-}
-
-// mergePacks is the merger: it looks whenever a pack was sealed.
-func (r *Repository) mergePacks() {
-	var retired []retiredPack
-	for range r.merge {
-		retired = r.removeRetired(retired, time.Now().Add(-retireAfter))
-		for {
-			more, err := r.mergeOnce()
-			if err != nil {
-				r.opt.Log.Error("packs cannot be merged and are kept as they are", "error", err)
-				break
-			}
-			if len(more) == 0 {
-				break
-			}
-			retired = append(retired, more...)
-		}
-	}
-	r.removeRetired(retired, time.Now())
 }
 
 // A retired pack is one that all its objects were copied out of. A git process may
@@ -102,49 +84,6 @@ func (r *Repository) removeRetired(all []retiredPack, before time.Time) (left []
 		}
 	}
 	return left
-}
-
-// mergeOnce merges one set of packs, if any should be, and returns them.
-func (r *Repository) mergeOnce() ([]retiredPack, error) {
-	var packs []*packFile
-	var sizes []int64
-	for _, p := range r.view.Load().packs {
-		if !p.deltas.Load() {
-			packs, sizes = append(packs, p), append(sizes, p.size)
-		}
-	}
-	var chosen []*packFile
-	for _, i := range chooseMerge(sizes) {
-		p := packs[i]
-		has, err := p.hasDeltas()
-		if err != nil {
-			return nil, err
-		}
-		if has { // of an import or a push: not looked at again
-			p.deltas.Store(true)
-			return r.mergeOnce()
-		}
-		chosen = append(chosen, p)
-	}
-	if len(chosen) < 2 {
-		return nil, nil
-	}
-	merged, err := r.concat(chosen)
-	if err != nil {
-		return nil, err
-	}
-	r.changeView(func(v *view) {
-		v.packs = slices.DeleteFunc(v.packs, func(p *packFile) bool { return slices.Contains(chosen, p) })
-		v.packs = append(v.packs, merged)
-	})
-	r.counters.merges.Add(1)
-	var retired []retiredPack
-	for _, p := range chosen {
-		if p.base != merged.base {
-			retired = append(retired, retiredPack{p, time.Now()})
-		}
-	}
-	return retired, nil
 }
 
 // hasDeltas looks at the headers of all entries.

@@ -41,8 +41,8 @@ func agent(t testing.TB, name string) Actor {
 	return a
 }
 
-// git runs the real one, without anybody's settings.
-func git(t testing.TB, dir string, args ...string) string {
+// runGit runs the real one, without anybody's settings.
+func runGit(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	out, err := tryGit(dir, args...)
 	if err != nil {
@@ -63,7 +63,7 @@ func tryGit(dir string, args ...string) (string, error) {
 // fsck is git's judgement of the folder, which must be clean.
 func fsck(t testing.TB, dir string) {
 	t.Helper()
-	out := git(t, dir, "fsck", "--strict", "--full", "--no-dangling")
+	out := runGit(t, dir, "fsck", "--strict", "--full", "--no-dangling")
 	for line := range strings.Lines(out) {
 		if !strings.HasPrefix(line, "notice: ") { // that there is no commit yet
 			t.Fatalf("git fsck: %s", out)
@@ -120,14 +120,14 @@ func TestCommitsThatGitReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	fsck(t, r.Dir())
-	if got := git(t, r.Dir(), "rev-parse", "agent/kim"); got != two.Commit.String() {
+	if got := runGit(t, r.Dir(), "rev-parse", "agent/kim"); got != two.Commit.String() {
 		t.Errorf("git sees the branch at %s, want %v", got, two.Commit)
 	}
 	want := "100644 README\n100644 a/b\n100644 a/b.txt\n120000 link\n100755 run.sh"
-	if got := git(t, r.Dir(), "ls-tree", "-r", "--format=%(objectmode) %(path)", "agent/kim"); got != want {
+	if got := runGit(t, r.Dir(), "ls-tree", "-r", "--format=%(objectmode) %(path)", "agent/kim"); got != want {
 		t.Errorf("git lists\n%s\nwant\n%s", got, want)
 	}
-	if got := git(t, r.Dir(), "log", "--format=%an <%ae> %cn %s", "agent/kim"); got != "kim <kim@agents.invalid> kim second\nkim <kim@agents.invalid> kim first\nowner <owner@agents.invalid> owner begin" {
+	if got := runGit(t, r.Dir(), "log", "--format=%an <%ae> %cn %s", "agent/kim"); got != "kim <kim@agents.invalid> kim second\nkim <kim@agents.invalid> kim first\nowner <owner@agents.invalid> owner begin" {
 		t.Errorf("git log: %s", got)
 	}
 }
@@ -168,16 +168,16 @@ func TestManyWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	fsck(t, r.Dir())
-	if got := git(t, r.Dir(), "rev-list", "--count", "--all"); got != fmt.Sprint(writers*each+1) {
+	if got := runGit(t, r.Dir(), "rev-list", "--count", "--all"); got != fmt.Sprint(writers*each+1) {
 		t.Errorf("%s commits, want %d", got, writers*each+1)
 	}
 	clone := filepath.Join(t.TempDir(), "clone")
-	git(t, ".", "clone", "-q", r.Dir(), clone)
-	if got := git(t, clone, "for-each-ref", "--count=1000", "--format=x", "refs/remotes/origin/agent"); strings.Count(got, "x") != writers {
+	runGit(t, ".", "clone", "-q", r.Dir(), clone)
+	if got := runGit(t, clone, "for-each-ref", "--count=1000", "--format=x", "refs/remotes/origin/agent"); strings.Count(got, "x") != writers {
 		t.Errorf("the clone has %d branches, want %d", strings.Count(got, "x"), writers)
 	}
 	for w := 0; w < writers; w += 37 {
-		got := git(t, r.Dir(), "log", "--format=%an %s", fmt.Sprintf("main..agent/a%d", w))
+		got := runGit(t, r.Dir(), "log", "--format=%an %s", fmt.Sprintf("main..agent/a%d", w))
 		var want []string
 		for i := range each {
 			want = append([]string{fmt.Sprintf("a%d commit %d", w, i)}, want...)
@@ -246,7 +246,7 @@ func TestOpenAgain(t *testing.T) {
 		t.Errorf("publishing after closing: %v", err)
 	}
 	other := filepath.Join(t.TempDir(), "plain.git")
-	git(t, ".", "init", "-q", "--bare", other)
+	runGit(t, ".", "init", "-q", "--bare", other)
 	if _, err := Open(t.Context(), other, Options{}); !errors.Is(err, ErrForeign) {
 		t.Errorf("a plain repository: %v", err)
 	}
@@ -361,7 +361,7 @@ func TestReadersSeeGitsPacks(t *testing.T) {
 	if err := r.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := git(t, r.Dir(), "cat-file", "-p", "main:f")
+	want := runGit(t, r.Dir(), "cat-file", "-p", "main:f")
 	e, err := Find(t.Context(), r, must(r.TreeAt(t.Context(), base)), "f")
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@
 //	POST /v1/claim   {"table": "subtasks", "crew": "red", "id": "..."}
 //	POST /v1/wait    {"after": 17, "tables": ["notes"], "seconds": 30}
 //	GET  /v1/tables
+//	     /git/           git itself, if Config.Git answers it
 //
 // Answers are a Result, a Change, a list of board.Table, or {"error": {"reason":
 // "denied", "message": "..."}} with a status that fits. Fields that are not known

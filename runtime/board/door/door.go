@@ -38,6 +38,9 @@ type Config struct {
 	Logger *slog.Logger // nil: discard
 	// Tables describes the tables; nil: nobody is told.
 	Tables func(context.Context) ([]board.Table, error)
+	// Git answers git below /git/, and sets its own limits of time; nil: nothing is
+	// there. An agent has one socket for both.
+	Git http.Handler
 }
 
 // A Door is one agent's socket.
@@ -116,6 +119,9 @@ func (d *Door) routes() http.Handler {
 	mux.HandleFunc("POST /v1/claim", d.claim)
 	mux.HandleFunc("POST /v1/wait", d.wait)
 	mux.HandleFunc("GET /v1/tables", d.tables)
+	if d.cfg.Git != nil {
+		mux.Handle("/git/", http.StripPrefix("/git", d.cfg.Git))
+	}
 	return mux
 }
 

@@ -1,16 +1,15 @@
 // Package cell is the helper process of a sandbox: the first process in it, which
 // builds the walls around itself, locks the door, and then starts commands when it
-// is asked to. It owns everything that happens inside: the mount tree, the ban on
-// system calls, the paths that may be touched, the end of processes. It owns no
-// decision: package sandbox, outside, says in a Plan what to build and in an Order
-// what to start.
+// is asked to. It owns everything that happens inside: the mount tree, the paths that
+// may be touched, the end of processes. It owns no decision: package sandbox, outside,
+// says in a Plan what to build and in an Order what to start.
 //
 // # Where it runs
 //
-// The program executes itself again with the argument Arg, in new namespaces; its
-// main function calls Main first of all when it sees that argument. Main talks over
-// descriptor Control and never returns. Nothing else of this package runs in that
-// process, and Main runs nowhere else.
+// The program executes itself again with the argument Arg, in new namespaces. This
+// package's init sees that argument, talks over descriptor Control and never returns:
+// neither main nor the init of most packages runs in that process, and nothing else of
+// this package runs anywhere else.
 //
 // # What holds
 //
@@ -22,6 +21,5 @@
 //   - When a command ends, everything that it left behind ends with it.
 //   - When the other end of Control closes, the process ends, and all others with it.
 //
-// It is called by package sandbox (for the vocabulary: Plan, Order, Notice) and by
-// main functions and TestMains (for Main).
+// It is called by package sandbox, for the vocabulary: Plan, Order, Notice.
 package cell

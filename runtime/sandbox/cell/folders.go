@@ -3,7 +3,6 @@ package cell
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path"
 
@@ -145,7 +144,7 @@ func network() error {
 	if err != nil {
 		return fmt.Errorf("bring up the loopback: %w", err)
 	}
-	req.SetUint16(uint16(net.FlagUp) | unix.IFF_RUNNING)
+	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
 	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req); err != nil {
 		return fmt.Errorf("bring up the loopback: %w", err)
 	}

@@ -5,11 +5,19 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 
 	"golang.org/x/sys/unix"
 )
+
+// A process that was started as the helper becomes it here, before the packages are set
+// up that a helper has no use for: what a whole program sets up takes longer than a box
+// takes to build, and lies in the memory of every one. So this package imports little.
+func init() {
+	if len(os.Args) > 1 && os.Args[1] == Arg {
+		Main()
+	}
+}
 
 // Main is the whole life of the helper. It never returns.
 func Main() {
@@ -40,7 +48,6 @@ func live(l line) error {
 	if err := closeInherited(Control + 1); err != nil {
 		return err
 	}
-	listenToAllSignals()
 	warm()
 	var p Plan
 	fds, err := l.receive(&p)
@@ -65,7 +72,10 @@ func live(l line) error {
 // build raises all walls that the plan asks for.
 func build(p *Plan, fds []int) (*server, error) {
 	s := &server{mode: p.Mode, jobs: map[int]*job{}, watch: p.Limits.WatchMemory}
-	var err error
+	err := hold(p.Mode)
+	if err != nil {
+		return nil, err
+	}
 	switch p.Mode {
 	case Full:
 		if err = ascend(); err != nil {
@@ -141,16 +151,4 @@ func warm() {
 			_ = unix.Nanosleep(&nap, nil) // in the kernel, so that the thread is taken; while it is, walls go up
 		}()
 	}
-}
-
-// listenToAllSignals gives every signal a handler that drops it. The first process
-// of a namespace gets from inside only signals that it handles, and Go handles most
-// by ending. To ignore them would be inherited by commands; a handler is not.
-func listenToAllSignals() {
-	dropped := make(chan os.Signal, 1)
-	signal.Notify(dropped)
-	go func() {
-		for range dropped {
-		}
-	}()
 }

@@ -55,6 +55,10 @@ type Plan struct {
 	OwnUser bool `json:"own_user,omitempty"`
 
 	Limits Limits `json:"limits"`
+
+	// Filter is the program of the system call filter as the kernel takes it; every
+	// mode but Bare must have one.
+	Filter []byte `json:"filter,omitempty"`
 }
 
 // Where things are in a full sandbox.

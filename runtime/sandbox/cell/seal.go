@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +29,7 @@ func seal(p *Plan) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return version, loadFilter(p.Mode, p.OwnUser)
+	return version, loadFilter(p.Filter)
 }
 
 // dropCapabilities empties all five sets of this thread, from which all commands are
@@ -109,6 +110,25 @@ func limit(l Limits) error {
 		if err := syscall.Setrlimit(r.resource, &syscall.Rlimit{Cur: value, Max: value}); err != nil {
 			return fmt.Errorf("limit %s: %w", r.name, err)
 		}
+	}
+	return nil
+}
+
+// loadFilter puts the whole process under the filter.
+func loadFilter(program []byte) error {
+	const size = 8 // of an instruction
+	if len(program) == 0 || len(program)%size != 0 {
+		return fmt.Errorf("load the system call filter: the plan has one of %d bytes", len(program))
+	}
+	code := make([]unix.SockFilter, len(program)/size)
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&code[0])), len(program)), program)
+	prog := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	bad, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
+	if errno != 0 {
+		return fmt.Errorf("load the system call filter: %w", errno)
+	}
+	if bad != 0 {
+		return fmt.Errorf("load the system call filter: thread %d has another one", bad)
 	}
 	return nil
 }

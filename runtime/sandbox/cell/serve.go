@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"path"
 	"strconv"
 	"strings"
 	"syscall"
@@ -196,11 +196,14 @@ func find(name string, env []string, dir string) (string, error) {
 			paths = v
 		}
 	}
-	for _, p := range filepath.SplitList(paths) {
-		if !filepath.IsAbs(p) {
-			p = filepath.Join(dir, p)
+	for p := range strings.SplitSeq(paths, ":") {
+		if paths == "" {
+			break
 		}
-		file := filepath.Join(p, name)
+		if !path.IsAbs(p) {
+			p = path.Join(dir, p)
+		}
+		file := path.Join(p, name)
 		info, err := os.Stat(file)
 		if err == nil && info.Mode().IsRegular() && unix.Access(file, unix.X_OK) == nil {
 			return file, nil

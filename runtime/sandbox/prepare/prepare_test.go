@@ -14,15 +14,7 @@ import (
 	"time"
 
 	"dure/runtime/sandbox"
-	"dure/runtime/sandbox/cell"
 )
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == cell.Arg {
-		cell.Main()
-	}
-	os.Exit(m.Run())
-}
 
 // project is a small real repository with a dependency, and its tests.
 type project struct {
@@ -30,12 +22,26 @@ type project struct {
 	files map[string]string
 	test  []string
 	says  string
-	// tree is where the tool lies, if not among the system's programs.
-	env []string
+	long  bool // takes too long for every run
 }
 
 var projects = map[string]project{
-	"go": {tool: "go", test: []string{"go", "test", "./..."}, says: "ok", files: map[string]string{
+	"go": {tool: "go", test: []string{"go", "run", "."}, says: "works", files: map[string]string{
+		"go.mod": "module example.org/small\n\ngo 1.24\n\nrequire github.com/tidwall/match v1.1.1\n",
+		"go.sum": "github.com/tidwall/match v1.1.1 h1:+Ho715JplO36QYgwN9PGYNhgZvoUSc9X2c80KVTi+GA=\ngithub.com/tidwall/match v1.1.1/go.mod h1:eRSPERbgtNPcGhD8UCthc6PmLEQXEWd3PRB5JTxsfmM=\n",
+		"main.go": `package main
+
+import "github.com/tidwall/match"
+
+func main() {
+	if !match.Match("small", "s*l") {
+		panic("no match")
+	}
+	println("works")
+}
+`}},
+	// Its tests need half of the standard library, which every box compiles anew.
+	"go test": {tool: "go", long: true, test: []string{"go", "test", "./..."}, says: "ok", files: map[string]string{
 		"go.mod": "module example.org/small\n\ngo 1.24\n\nrequire github.com/google/go-cmp v0.7.0\n",
 		"go.sum": "github.com/google/go-cmp v0.7.0 h1:wk8382ETsv4JYUZwIsn6YpYiWiBsYLSJiTsyBybVuN8=\ngithub.com/google/go-cmp v0.7.0/go.mod h1:pXiqmnSA92OHEEa9HXL2W4E7lf9JzCmGVUdgjX3N/iU=\n",
 		"small_test.go": `package small
@@ -63,24 +69,24 @@ func TestSmall(t *testing.T) {
   "node_modules/left-pad": {"version": "1.3.0", "integrity": "sha512-XI5MPzVNApjAyhQzphX8BkmKsKUxD4LdyK24iZeQGinBN9yTQT3bFlCBy/aVx2HrNcqQGsdot8ghrjyrvMCoEA=="}}}`,
 		"test.js": `if (require("left-pad")("x", 3) !== "  x") process.exit(1); console.log("works")`,
 	}},
-	"pip": {tool: "python3", test: []string{"python3", "-m", "pytest", "-q", "-p", "no:cacheprovider"}, says: "1 passed", files: map[string]string{
+	"pip": {tool: "python3", long: true, test: []string{"python3", "-m", "pytest", "-q", "-p", "no:cacheprovider"}, says: "1 passed", files: map[string]string{
 		"requirements.txt": "pytest==8.4.2\n",
 		"test_small.py":    "def test_small():\n    assert 1 + 1 == 2\n",
 	}},
-	"cargo": {tool: "cargo", test: []string{"cargo", "test", "--quiet"}, says: "1 passed", files: map[string]string{
+	"cargo": {tool: "cargo", long: true, test: []string{"cargo", "test", "--quiet"}, says: "1 passed", files: map[string]string{
 		"Cargo.toml": "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[dependencies]\nitoa = \"=1.0.15\"\n",
 		"Cargo.lock": "version = 3\n\n[[package]]\nname = \"itoa\"\nversion = \"1.0.15\"\nsource = \"registry+https://github.com/rust-lang/crates.io-index\"\nchecksum = \"4a5f13b858c8d314ee3e8f639011f7ccefe71f97f96e50151fb991f267928e2c\"\n\n[[package]]\nname = \"small\"\nversion = \"0.1.0\"\ndependencies = [\n \"itoa\",\n]\n",
 		"src/lib.rs": "#[test]\nfn works() { assert_eq!(itoa::Buffer::new().format(7), \"7\"); }\n",
 	}},
 }
 
-var all = flag.Bool("clients", false, "prepare for pip and cargo as well")
+var all = flag.Bool("clients", false, "prepare for all that takes longer as well: pip, cargo, tests in Go")
 
 // What was prepared with a network is enough without one.
 func TestOffline(t *testing.T) {
 	for name, p := range projects {
 		t.Run(name, func(t *testing.T) {
-			if (name == "cargo" || name == "pip") && !*all {
+			if p.long && !*all {
 				t.Skip("SKIPPED: it takes half a minute; -args -clients has it run, as make test-long does")
 			}
 			offline(t, p)

@@ -4,23 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"dure/runtime/sandbox"
-	"dure/runtime/sandbox/cell"
 	"dure/runtime/tool"
 	"dure/runtime/tool/builtin"
 )
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == cell.Arg {
-		cell.Main()
-	}
-	os.Exit(m.Run())
-}
 
 // box is a real sandbox on this machine.
 func box(t *testing.T) *sandbox.Box {

@@ -21,11 +21,6 @@ const maxShellOutput = 1 << 20
 // maxCommand is what the kernel takes as one argument, less our own words.
 const maxCommand = 120 << 10
 
-// Box is where commands run: a sandbox.Box.
-type Box interface {
-	Run(ctx context.Context, c sandbox.Cmd) (sandbox.Result, error)
-}
-
 // Shell runs commands in an agent's box.
 type Shell struct{ Box Box }
 
@@ -54,7 +49,7 @@ func (s Shell) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if ctx.Err() != nil {
 		return tool.Result{Output: out.String()}, ctx.Err()
 	}
-	return tool.Result{Outcome: outcome(r), Output: strings.TrimLeft(out.String()+said(r), "\n"), Bytes: r.Stdout + r.Stderr}, nil
+	return tool.Result{Outcome: outcome(r), Output: strings.TrimLeft(out.String()+ending(r), "\n"), Bytes: r.Stdout + r.Stderr}, nil
 }
 
 func outcome(r sandbox.Result) tool.Outcome {
@@ -64,8 +59,8 @@ func outcome(r sandbox.Result) tool.Outcome {
 	return tool.Failed
 }
 
-// said is what the agent is told of the end of a command, beside its output.
-func said(r sandbox.Result) string {
+// ending is what the agent is told of the end of a command, beside its output.
+func ending(r sandbox.Result) string {
 	var lines []string
 	switch {
 	case r.Ended == sandbox.EndedBySignal:

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dure/runtime/vcs"
+	"dure/runtime/vcs/git"
 	"dure/runtime/vcs/object"
 )
 
@@ -41,6 +42,7 @@ type Result struct {
 	PerFlush      float64       `json:"commits_per_flush"`
 	BytesEach     float64       `json:"bytes_per_commit"`
 	Packs         int           `json:"packs"`
+	KeptEach      float64       `json:"kept_bytes_per_commit"` // of packs and indexes, when it ends
 	Fsck, Clone   time.Duration // how long git took to find it clean, and to clone it
 	CommitsInside int64         `json:"commits_git_counts"`
 }
@@ -94,7 +96,11 @@ func Seed(ctx context.Context, dir string, files int, opt vcs.Options) (r *vcs.R
 // what they made.
 func Commits(ctx context.Context, s Shape) (res Result, err error) {
 	dir := filepath.Join(s.Dir, fmt.Sprintf("commits-%d.git", s.Files))
-	r, base, err := Seed(ctx, dir, s.Files, vcs.Options{})
+	program, err := git.Find(ctx, s.Git)
+	if err != nil {
+		return res, err
+	}
+	r, base, err := Seed(ctx, dir, s.Files, vcs.Options{Git: program})
 	if err != nil {
 		return res, err
 	}
@@ -114,7 +120,28 @@ func Commits(ctx context.Context, s Shape) (res Result, err error) {
 		PerFlush:  float64(n) / float64(max(1, after.Batches-before.Batches)),
 		BytesEach: float64(after.Bytes-before.Bytes) / float64(max(1, n)), Packs: after.Packs,
 	}
+	kept, err := packBytes(dir)
+	if err != nil {
+		return res, err
+	}
+	res.KeptEach = float64(kept) / float64(max(1, n))
 	return res, judge(ctx, s, dir, &res)
+}
+
+// packBytes is how much a repository's packs and indexes take.
+func packBytes(dir string) (total int64, err error) {
+	files, err := os.ReadDir(filepath.Join(dir, "objects", "pack"))
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil {
+			return 0, err
+		}
+		total += info.Size()
+	}
+	return total, nil
 }
 
 // write runs the writers and returns how long each commit took.

@@ -23,6 +23,9 @@ import (
 // A Program is an installed git.
 type Program struct{ path string }
 
+// Found reports whether it is a program: the zero one is none.
+func (p Program) Found() bool { return p.path != "" }
+
 // ErrMissing: there is no git, or one that is too old.
 var ErrMissing = errors.New("git 2.39 or later is needed; install git")
 
@@ -91,10 +94,32 @@ func (p Program) Output(ctx context.Context, dir string, in io.Reader, args ...s
 
 // Run runs a command of Command to its end.
 func Run(cmd *exec.Cmd, in io.Reader, args []string) (string, error) {
+	return run(cmd, in, args, func(int) error { return nil })
+}
+
+// RunLast is Run for work that can wait: whoever else wants a processor goes first.
+func RunLast(cmd *exec.Cmd, in io.Reader, args []string) (string, error) {
+	return run(cmd, in, args, func(pid int) error {
+		if err := syscall.Setpriority(syscall.PRIO_PROCESS, pid, 19); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("give way to others: %w", err)
+		}
+		return nil
+	})
+}
+
+func run(cmd *exec.Cmd, in io.Reader, args []string, started func(pid int) error) (string, error) {
 	var out bytes.Buffer
 	said := &Tail{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, said
-	if err := cmd.Run(); err != nil {
+	err := cmd.Start()
+	if err == nil {
+		first := started(cmd.Process.Pid)
+		if first != nil {
+			_ = cmd.Cancel() // it may have ended meanwhile
+		}
+		err = errors.Join(first, cmd.Wait())
+	}
+	if err != nil {
 		return "", &Error{Args: args, Stderr: said.String(), Err: err}
 	}
 	return strings.TrimSuffix(out.String(), "\n"), nil

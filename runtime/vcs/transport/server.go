@@ -29,6 +29,9 @@ type Options struct {
 	MaxMemory uint64
 }
 
+// grace is how long an answer that says that time is over may take.
+const grace = 5 * time.Second
+
 // maxAsk bounds the bytes of a request to fetch: names of what is wanted and had.
 const maxAsk = 64 << 20
 
@@ -92,6 +95,11 @@ func (e *statusError) Error() string { return e.text }
 
 func (s *Server) timed(serve func(*tracking, *http.Request) error) http.HandlerFunc {
 	return func(plain http.ResponseWriter, r *http.Request) {
+		// A server that also answers short calls has short limits of its own.
+		ends, limits := time.Now().Add(s.opt.Timeout+grace), http.NewResponseController(plain)
+		if err := errors.Join(limits.SetReadDeadline(ends), limits.SetWriteDeadline(ends)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			s.opt.Log.Warn("git request keeps the time limits of its server", "path", r.URL.Path, "error", err)
+		}
 		w := &tracking{ResponseWriter: plain}
 		ctx, cancel := context.WithTimeout(r.Context(), s.opt.Timeout)
 		defer cancel()

@@ -37,8 +37,12 @@ type rig struct {
 func newRig(t *testing.T, opt Options, limits vcs.Limits, gate func(context.Context, string, []string) error) *rig {
 	t.Helper()
 	g := new(rig)
+	program, err := git.Find(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	repo, err := vcs.Init(t.Context(), filepath.Join(t.TempDir(), "r.git"), mainRef, vcs.Options{
-		Limits: limits, Gate: gate,
+		Limits: limits, Gate: gate, Git: program,
 		Audit: func(x vcs.Refusal) {
 			g.mu.Lock()
 			defer g.mu.Unlock()
@@ -60,10 +64,6 @@ func newRig(t *testing.T, opt Options, limits vcs.Limits, gate func(context.Cont
 			t.Errorf("left in the folder: %v %v", left, err)
 		}
 	})
-	program, err := git.Find(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
 	g.repo, g.server = repo, New(repo, program, opt)
 	d := repo.Draft()
 	var changes []vcs.Change
@@ -209,6 +209,43 @@ func commitUntil(ctx context.Context, t *testing.T, g *rig, name string) {
 		}
 		at = c.Commit
 	}
+}
+
+// A server that is meant for short calls does not cut git off.
+func TestBehindShortLimits(t *testing.T) {
+	g := newRig(t, Options{}, vcs.Limits{}, nil)
+	s := httptest.NewUnstartedServer(g.server.Handler(agent(t, "kim")))
+	s.Config.WriteTimeout = time.Nanosecond
+	s.Start()
+	t.Cleanup(s.Close)
+	dir := cloneAs(t, s.URL, "kim")
+	commitFile(t, dir, "d1/f1", "changed\n")
+	gitIn(t, dir, "push", "-q", "origin", "HEAD:agent/kim")
+	if at, _ := g.repo.Ref(vcs.BranchOf("kim")); gitIn(t, dir, "rev-parse", "HEAD") != at.String() {
+		t.Errorf("the branch is at %v", at)
+	}
+}
+
+// Each push brings a pack, most with deltas. They are merged, so that packs stay few.
+func TestPacksOfPushesStayFew(t *testing.T) {
+	g := newRig(t, Options{}, vcs.Limits{}, nil)
+	dir := cloneAs(t, g.listen(t, agent(t, "kim")), "kim")
+	most := 0
+	for i := range 30 {
+		commitFile(t, dir, "d1/f1", strings.Repeat(fmt.Sprintf("line %d\n", 1), 50)+fmt.Sprint(i))
+		gitIn(t, dir, "push", "-q", "origin", "HEAD:agent/kim")
+		for ends := time.Now().Add(time.Minute); g.repo.Stats().Packs > 20 && time.Now().Before(ends); {
+			time.Sleep(10 * time.Millisecond)
+			if err := g.repo.Publish(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		most = max(most, g.repo.Stats().Packs)
+	}
+	if s := g.repo.Stats(); most > 20 || s.Repacks == 0 {
+		t.Errorf("there were %d packs; %+v", most, s)
+	}
+	gitIn(t, ".", "clone", "-q", g.listen(t, vcs.Actor{}), filepath.Join(t.TempDir(), "anybody"))
 }
 
 // What agents may not push is refused, on the record, and moves nothing.

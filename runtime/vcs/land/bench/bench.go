@@ -16,6 +16,7 @@ import (
 
 	"dure/runtime/vcs"
 	store "dure/runtime/vcs/bench"
+	"dure/runtime/vcs/git"
 	"dure/runtime/vcs/land"
 	"dure/runtime/vcs/object"
 )
@@ -57,7 +58,11 @@ const hotPath = "registry/all.go"
 
 // Run measures.
 func Run(ctx context.Context, s Shape) (res Result, err error) {
-	r, base, err := store.Seed(ctx, filepath.Join(s.Dir, s.Name+".git"), s.Files, vcs.Options{})
+	program, err := git.Find(ctx, s.Landing.Git)
+	if err != nil {
+		return res, err
+	}
+	r, base, err := store.Seed(ctx, filepath.Join(s.Dir, s.Name+".git"), s.Files, vcs.Options{Git: program})
 	if err != nil {
 		return res, err
 	}

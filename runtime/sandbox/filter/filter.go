@@ -1,19 +1,24 @@
-package cell
+package filter
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
-	"unsafe"
 
 	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
-// The filter is a list of what is allowed: a system call that a later kernel adds is
-// refused until somebody has thought about it. It is assembled here, and only the
-// tables of numbers are a library's: a block that looks at arguments must end in a
-// verdict, or what comes after it would compare an argument, which the caller chose,
-// with the numbers of calls.
+// Walls are what stands beside the filter, and so what the filter may leave to them.
+type Walls struct {
+	// Network: there is an own, empty one, and sockets reach only what the sandbox
+	// itself opened.
+	Network bool
+	// Files: whatever a path leads to is the sandbox's own, or may not be changed for
+	// another reason: its own mount tree, or its own user.
+	Files bool
+}
 
 const (
 	allow   = unix.SECCOMP_RET_ALLOW
@@ -37,7 +42,7 @@ type rule struct {
 }
 
 // rules are the calls that are allowed in some forms only.
-func rules(mode Mode, ownUser bool) []rule {
+func rules(w Walls) []rule {
 	all := []rule{
 		{name: "clone", argument: 0, bits: newNamespaces, then: refuse, other: allow},
 		// Its flags lie in memory, where a filter cannot see them. Libraries fall back
@@ -50,12 +55,12 @@ func rules(mode Mode, ownUser bool) []rule {
 		{name: "prlimit64", argument: 0, values: []uint32{0}, then: allow, other: refuse}, // nobody's limits but one's own
 		{name: "socketpair", argument: 0, values: []uint32{unix.AF_UNIX}, then: allow, other: refuse},
 	}
-	if mode == Full {
+	if w.Network {
 		// The network is empty and the tree holds one socket of the outside, so that
 		// these reach what the sandbox itself opened, and that one.
 		all = append(all, rule{name: "socket", argument: 0, values: []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}, then: allow, other: refuse})
 	}
-	if mode == Full || ownUser {
+	if w.Files {
 		return all
 	}
 	// Landlock does not rule who may change the times of a file that is named by its
@@ -77,9 +82,8 @@ const (
 	argument   = 8
 )
 
-// filter is the program for a mode. Calls that this architecture never had are left
-// out.
-func filter(mode Mode, ownUser bool) ([]bpf.Instruction, error) {
+// instructions are the program. Calls that this architecture never had are left out.
+func instructions(w Walls) ([]bpf.Instruction, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, fmt.Errorf("make the system call filter: %w", err)
@@ -92,7 +96,7 @@ func filter(mode Mode, ownUser bool) ([]bpf.Instruction, error) {
 		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: uint32(arch.X32.SeccompMask), SkipFalse: 1},
 		bpf.RetConstant{Val: unknown}, // and so have those with the bit of x32
 	}
-	for _, r := range rules(mode, ownUser) {
+	for _, r := range rules(w) {
 		if number, ok := info.SyscallNames[r.name]; ok {
 			block := r.block()
 			program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(number), SkipTrue: uint8(len(block))})
@@ -100,7 +104,7 @@ func filter(mode Mode, ownUser bool) ([]bpf.Instruction, error) {
 		}
 	}
 	names := allowed
-	if mode == Full || ownUser {
+	if w.Files {
 		names = append(append([]string{}, allowed...), byPath...)
 	}
 	for _, name := range names {
@@ -134,27 +138,22 @@ func (r rule) block() []bpf.Instruction {
 	return append(block, bpf.RetConstant{Val: r.other})
 }
 
-// loadFilter puts the whole process under the filter.
-func loadFilter(mode Mode, ownUser bool) error {
-	program, err := filter(mode, ownUser)
+// Program is the filter as the kernel takes it: instructions of eight bytes, in this
+// machine's order.
+func Program(w Walls) ([]byte, error) {
+	program, err := instructions(w)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	raw, err := bpf.Assemble(program)
 	if err != nil {
-		return fmt.Errorf("assemble the system call filter: %w", err)
+		return nil, fmt.Errorf("assemble the system call filter: %w", err)
 	}
-	code := make([]unix.SockFilter, len(raw))
-	for i, in := range raw {
-		code[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
+	var b bytes.Buffer
+	for _, in := range raw {
+		if err := binary.Write(&b, binary.NativeEndian, in); err != nil {
+			return nil, fmt.Errorf("assemble the system call filter: %w", err)
+		}
 	}
-	prog := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
-	bad, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
-	if errno != 0 {
-		return fmt.Errorf("load the system call filter: %w", errno)
-	}
-	if bad != 0 {
-		return fmt.Errorf("load the system call filter: thread %d has another one", bad)
-	}
-	return nil
+	return b.Bytes(), nil
 }

@@ -1,4 +1,4 @@
-package cell
+package filter
 
 // allowed are the system calls that any program may need and that reach nothing
 // outside of it, its files and its own processes. What is not here is refused:

@@ -1,4 +1,4 @@
-package cell
+package filter
 
 import (
 	"encoding/binary"
@@ -31,8 +31,8 @@ func verdict(t interface{ Fatal(...any) }, program []bpf.Instruction, audit, num
 	return uint32(v)
 }
 
-func machine(t interface{ Fatal(...any) }, mode Mode, ownUser bool) ([]bpf.Instruction, *arch.Info) {
-	program, err := filter(mode, ownUser)
+func machine(t interface{ Fatal(...any) }, w Walls) ([]bpf.Instruction, *arch.Info) {
+	program, err := instructions(w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +42,9 @@ func machine(t interface{ Fatal(...any) }, mode Mode, ownUser bool) ([]bpf.Instr
 	}
 	return program, info
 }
+
+// With an own tree and network, and with neither.
+var full, reduced = Walls{Network: true, Files: true}, Walls{}
 
 // Calls that must never come through, whatever their arguments.
 var never = []string{
@@ -55,23 +58,23 @@ var never = []string{
 }
 
 func TestNeverAllowed(t *testing.T) {
-	for _, mode := range []Mode{Full, Reduced} {
-		program, info := machine(t, mode, true)
+	for _, w := range []Walls{full, reduced, {Files: true}} {
+		program, info := machine(t, w)
 		for _, name := range never {
 			number, ok := info.SyscallNames[name]
 			if !ok {
 				continue
 			}
 			if v := verdict(t, program, uint32(info.ID), uint32(number)); v != refuse {
-				t.Errorf("%s: %s gets %#x", mode, name, v)
+				t.Errorf("%+v: %s gets %#x", w, name, v)
 			}
 		}
 	}
 }
 
 func TestArguments(t *testing.T) {
-	full, info := machine(t, Full, false)
-	reduced, _ := machine(t, Reduced, false)
+	full, info := machine(t, full)
+	reduced, _ := machine(t, reduced)
 	for _, c := range []struct {
 		program []bpf.Instruction
 		name    string
@@ -119,14 +122,14 @@ func TestArguments(t *testing.T) {
 // Whatever the arguments: a call that is on no list is refused, one that is allowed
 // without condition is allowed, and no other architecture comes through.
 func TestFilterOfAnything(t *testing.T) {
-	program, info := machine(t, Full, false)
+	program, info := machine(t, full)
 	free, ruled := map[int]bool{}, map[int]bool{}
 	for _, name := range append(append([]string{}, allowed...), byPath...) {
 		if n, ok := info.SyscallNames[name]; ok {
 			free[n] = true
 		}
 	}
-	for _, r := range rules(Full, false) {
+	for _, r := range rules(full) {
 		ruled[info.SyscallNames[r.name]] = true
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -174,7 +177,7 @@ func TestLists(t *testing.T) {
 			t.Errorf("%s must never be allowed", name)
 		}
 	}
-	for _, r := range rules(Reduced, false) {
+	for _, r := range rules(reduced) {
 		if seen[r.name] && r.name != "utimensat" {
 			t.Errorf("%s has a rule and is allowed without", r.name)
 		}
