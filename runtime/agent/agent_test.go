@@ -181,7 +181,7 @@ func TestAnAgentWorksUntilItIsDone(t *testing.T) {
 	if text := last.Messages[10].Content; !strings.Contains(text, "the JSON ends too early") {
 		t.Errorf("after a call that could not be read: %q", text)
 	}
-	if last.Messages[3].ToolCallID != "t1.1" || last.Messages[4].ToolCallID != "t1.2" || last.Messages[3].Content != "shell of ls" {
+	if last.Messages[3].ToolCallID != "c1_1" || last.Messages[4].ToolCallID != "c1_2" || last.Messages[3].Content != "shell of ls" {
 		t.Errorf("results: %+v", last.Messages[3:5])
 	}
 	// The conversation grows at its end only.
@@ -205,6 +205,59 @@ func TestAnAgentThatSaysNothingEnds(t *testing.T) {
 		p.MaxTurns = 7
 		if end, err := p.Run(t.Context()); err != nil || end.Outcome != want {
 			t.Errorf("%v %v, want %s", end, err, want)
+		}
+	}
+}
+
+// What an agent did may come back: it goes on in the same conversation, as often as that
+// happens, and a process that starts again finds it in the same round.
+func TestAnAgentGoesOnAfterItsEnd(t *testing.T) {
+	log := openLog(t)
+	m := &script{turns: []answer{
+		{calls: []inference.ToolCall{call("done", "once"), call("shell", "late")}},
+		{calls: []inference.ToolCall{call("done", "twice")}},
+	}}
+	p := setUp(t, log, m, "noether")
+	p.MaxTurns = 1
+	run := func(want string, asked int) {
+		t.Helper()
+		end, err := p.Run(t.Context())
+		if err != nil || end.Text != want || len(m.asked) != asked {
+			t.Fatalf("%v %v after %d requests, want %q after %d", end, err, len(m.asked), want, asked)
+		}
+	}
+	run("done of once", 1)
+	p.Again = agent.Again{Round: 2, Text: "the check failed"}
+	run("done of twice", 2)
+	run("done of twice", 2)
+	messages := m.asked[1].Messages
+	if last := messages[len(messages)-1]; last.Role != inference.RoleUser || last.Content != "the check failed" {
+		t.Errorf("the last message is %+v", last)
+	}
+	if n := p.shell.ran["c1_2"]; n != 0 {
+		t.Errorf("a call after done was carried out %d times", n)
+	}
+	if before := messages[len(messages)-2]; before.Role != inference.RoleTool || before.ToolCallID != "c1_2" {
+		t.Errorf("the call after done has no result: %+v", before)
+	}
+}
+
+// Threads of an agent are conversations of their own, and their calls differ.
+func TestThreads(t *testing.T) {
+	log := openLog(t)
+	for _, thread := range []string{"", "t1-1", "t2-1"} {
+		m := &script{turns: work}
+		p := setUp(t, log, m, "noether")
+		p.Thread, p.Task = thread, "Build "+thread
+		end, err := p.Run(t.Context())
+		if err != nil || end.Outcome != agent.Done || len(m.asked) != len(work) {
+			t.Fatalf("%v %v after %d requests", end, err, len(m.asked))
+		}
+		if got := m.asked[0].Messages[1].Content; got != "Build "+thread {
+			t.Errorf("thread %q begins with %q", thread, got)
+		}
+		if n := len(p.shell.ran); n != 3 {
+			t.Errorf("thread %q: %d calls", thread, n)
 		}
 	}
 }
@@ -248,7 +301,7 @@ func TestDeathAtEveryMoment(t *testing.T) {
 	log := openLog(t)
 	told := func(name string) []string {
 		var all []string
-		for e, err := range log.Read(t.Context(), agent.Stream(name), 0) {
+		for e, err := range log.Read(t.Context(), agent.Stream(name, ""), 0) {
 			if err != nil {
 				t.Fatal(err)
 			}

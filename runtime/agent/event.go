@@ -5,18 +5,38 @@ import (
 	"dure/runtime/event"
 )
 
-// Stream is the stream of the log that holds an agent's conversation.
-func Stream(name string) string { return "agent/" + name }
+// Stream is the stream of the log that holds an agent's conversation, one for each
+// thread.
+func Stream(name, thread string) string {
+	if thread == "" {
+		return "agent/" + name
+	}
+	return "agent/" + name + "/" + thread
+}
 
 // Born is the payload of agent.born: what never changes of an agent.
 type Born struct {
-	Name   string `json:"name"`
+	Name string `json:"name"`
+	// Thread tells conversations of one agent apart: letters, digits, and "-". An agent
+	// that has one only may have it empty.
+	Thread string `json:"thread,omitempty"`
 	Parent string `json:"parent,omitempty"`
 	Role   string `json:"role"`
 	System string `json:"system"`
 	Task   string `json:"task"`
 	// Finish is the tool whose successful call ends the agent.
 	Finish string `json:"finish"`
+	// Base is the commit that its workspace stands on, if it has one.
+	Base string `json:"base,omitempty"`
+	// Mail is the last letter to the agent that is from before the thread.
+	Mail event.Sequence `json:"mail,omitempty"`
+}
+
+// Again is the payload of agent.again: an agent that had ended goes on, since what it
+// did came back.
+type Again struct {
+	Round int    `json:"round"` // counts up; the first, of agent.born, is 0
+	Text  string `json:"text"`  // why: words of the harness
 }
 
 // Turned is the payload of agent.turned: one answer of the model.
@@ -78,9 +98,11 @@ var Events = struct {
 	Turned event.Type[Turned]
 	Told   event.Type[Told]
 	Ended  event.Type[Ended]
+	Again  event.Type[Again]
 }{
 	event.MustRegister[Born](Registry, "agent.born", 1),
 	event.MustRegister[Turned](Registry, "agent.turned", 1),
 	event.MustRegister[Told](Registry, "agent.told", 1),
 	event.MustRegister[Ended](Registry, "agent.ended", 1),
+	event.MustRegister[Again](Registry, "agent.again", 1),
 }

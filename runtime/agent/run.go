@@ -29,7 +29,10 @@ type Agent struct {
 	Inbox    Inbox // may be nil
 	Params   inference.Params
 	Priority inference.Priority
+	// MaxTurns bounds the turns of a round.
 	MaxTurns int
+	// Again, if its round is a later one than the log's, has an agent go on that ended.
+	Again Again
 	// Wait sleeps, but for ctx; a server without room says for how long.
 	Wait func(ctx context.Context, d time.Duration) error
 }
@@ -56,16 +59,21 @@ func (a *Agent) Run(ctx context.Context) (Ended, error) {
 		case StepClose:
 			s, err = record(ctx, a, s, Events.Ended, Ended{Outcome: Done, Text: *s.done})
 		case StepEnd:
-			return *s.Ended, nil
+			if a.Again.Round <= s.Round {
+				return *s.Ended, nil
+			}
+			s, err = record(ctx, a, s, Events.Again, a.Again)
 		}
 	}
 	return Ended{}, fmt.Errorf("agent %s: %w", a.Name, err)
 }
 
-// load folds the agent's events, and the results that its calls have.
-func (a *Agent) load(ctx context.Context) (State, error) {
+func (a *Agent) load(ctx context.Context) (State, error) { return Load(ctx, a.Log, a.Name, a.Thread) }
+
+// Load folds an agent's events of a thread, and the results that its calls have.
+func Load(ctx context.Context, log event.Log, name, thread string) (State, error) {
 	results := map[string]tool.Result{}
-	for e, err := range a.Log.Read(ctx, tool.Stream(a.Name), 0) {
+	for e, err := range log.Read(ctx, tool.Stream(name), 0) {
 		if err != nil {
 			return State{}, err
 		}
@@ -79,7 +87,7 @@ func (a *Agent) load(ctx context.Context) (State, error) {
 		results[ended.Call] = ended.Result()
 	}
 	var s State
-	for e, err := range a.Log.Read(ctx, Stream(a.Name), 0) {
+	for e, err := range log.Read(ctx, Stream(name, thread), 0) {
 		if err == nil {
 			s, err = s.Apply(e)
 		}
@@ -104,7 +112,7 @@ func record[T any](ctx context.Context, a *Agent, s State, kind event.Type[T], p
 	if err != nil {
 		return s, err
 	}
-	if e.Sequence, err = a.Log.Append(ctx, Stream(a.Name), s.last, e); err != nil {
+	if e.Sequence, err = a.Log.Append(ctx, Stream(a.Name, a.Thread), s.last, e); err != nil {
 		return s, err
 	}
 	return s.Apply(e)
@@ -129,7 +137,7 @@ func (a *Agent) ask(ctx context.Context, s State) (State, error) {
 		}
 	}
 	switch {
-	case s.Turns >= a.MaxTurns:
+	case s.Turns-s.before >= a.MaxTurns:
 		return record(ctx, a, s, Events.Ended, Ended{Outcome: TooLong})
 	case s.Quiet >= maxQuiet:
 		return record(ctx, a, s, Events.Ended, Ended{Outcome: Silent})
@@ -176,10 +184,11 @@ func passes(err error) bool {
 func (a *Agent) generate(ctx context.Context, s State) (Turned, error) {
 	turn := s.Turns + 1
 	t := Turned{Turn: turn, Model: a.Model.Info().Name}
+	session := strings.TrimPrefix(Stream(a.Name, a.Thread), "agent/")
 	var content, reasoning strings.Builder
 	for e, err := range a.Model.Generate(ctx, &inference.Request{
-		ID: fmt.Sprintf("%s-%d", a.Name, turn), Messages: s.Messages(), Params: a.Params, Tools: a.Guard.Specs(),
-		Caller: inference.Caller{Session: a.Name, Agent: a.Name, Parent: a.Parent, Priority: a.Priority, Next: inference.PhaseWaiting},
+		ID: fmt.Sprintf("%s-%d", session, turn), Messages: s.Messages(), Params: a.Params, Tools: a.Guard.Specs(),
+		Caller: inference.Caller{Session: session, Agent: a.Name, Parent: a.Parent, Priority: a.Priority, Next: inference.PhaseWaiting},
 	}) {
 		if err != nil {
 			return t, err
@@ -193,7 +202,7 @@ func (a *Agent) generate(ctx context.Context, s State) (Turned, error) {
 			if e.Call == nil || e.Call.Index < 0 || e.Call.Index > len(t.Calls) || e.Call.Index >= maxCalls {
 				return t, errors.New("the model's answer has calls out of order, or too many")
 			}
-			t.add(turn, e.Call)
+			t.add(a.Thread, e.Call)
 		case inference.EventDone:
 			t.Finish = e.Finish
 			for _, w := range e.Warnings {
@@ -232,12 +241,22 @@ func (t Turned) bounded() Turned {
 	return t
 }
 
-// add takes a piece of a call. Calls get names of the agent's own: a model's may repeat.
-func (t *Turned) add(turn int, d *inference.ToolCallDelta) {
+// add takes a piece of a call. Calls get names of the agent's own, in letters that all
+// models' endpoints take: a model's may repeat.
+func (t *Turned) add(thread string, d *inference.ToolCallDelta) {
 	for len(t.Calls) <= d.Index {
-		t.Calls = append(t.Calls, inference.ToolCall{ID: fmt.Sprintf("t%d.%d", turn, len(t.Calls)+1)})
+		t.Calls = append(t.Calls, inference.ToolCall{ID: callID(thread, t.Turn, len(t.Calls)+1)})
 	}
 	c := &t.Calls[d.Index]
 	c.Name += d.Name
 	c.Arguments += d.Arguments
+}
+
+// callID differs from those of all other calls of the agent, in all its threads.
+func callID(thread string, turn, call int) string {
+	id := fmt.Sprintf("%d_%d", turn, call)
+	if thread == "" {
+		return "c" + id
+	}
+	return thread + "_" + id
 }

@@ -16,6 +16,8 @@ type State struct {
 	Born  *Born
 	Turns int
 	Ended *Ended
+	// Round counts how often the agent went on after its end.
+	Round int
 	// Quiet counts the last turns without a call.
 	Quiet int
 
@@ -24,6 +26,7 @@ type State struct {
 	thought  string               // before them
 	done     *string              // what it said of its work
 	refs     map[string]bool
+	before   int // turns of the rounds before
 	last     event.Sequence
 }
 
@@ -99,6 +102,12 @@ func (s State) Apply(e event.Event) (State, error) {
 		}
 	case Ended:
 		s.Ended = &p
+	case Again:
+		for range s.pending {
+			s = s.Answer(tool.Result{Outcome: tool.Invalid, Output: "not carried out: it came after " + s.Born.Finish})
+		}
+		s.messages = append(s.messages, inference.Message{Role: inference.RoleUser, Content: p.Text})
+		s.Ended, s.done, s.Quiet, s.Round, s.before = nil, nil, 0, p.Round, s.Turns
 	}
 	return s, nil
 }
@@ -108,7 +117,7 @@ func (s State) Answer(r tool.Result) State {
 	call := s.pending[0]
 	s.pending = slices.Clone(s.pending[1:])
 	s.messages = append(slices.Clip(s.messages), inference.Message{Role: inference.RoleTool, Name: call.Name, ToolCallID: call.ID, Content: r.Output})
-	if call.Name == s.Born.Finish && r.Outcome == tool.Done {
+	if tool.Same(call.Name, s.Born.Finish) && r.Outcome == tool.Done {
 		s.done = &r.Output
 	}
 	return s

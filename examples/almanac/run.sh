@@ -1,0 +1,20 @@
+#!/bin/sh
+# Makes a repository of the example's tree, unless it is there, and has a scripted team
+# work on it:  sh examples/almanac/run.sh [FOLDER [FLAG OF dure swarm run...]]
+set -e
+here=$(cd "$(dirname "$0")" && pwd)
+repo=${1:-almanac-demo}
+[ $# -eq 0 ] || shift
+dure=${DURE:-$(command -v dure || echo "$here/../../bin/dure")}
+if [ ! -x "$dure" ]; then
+	echo "run.sh: no dure found: run make build first, or set DURE to the program" >&2
+	exit 1
+fi
+if [ ! -e "$repo/.git" ]; then
+	mkdir -p "$repo"
+	cp -R "$here/tree/." "$repo"
+	git -C "$repo" init -q
+	git -C "$repo" add -A
+	git -C "$repo" -c user.name=You -c user.email=you@localhost commit -q -m "almanac, with tests of what it is to have"
+fi
+exec "$dure" swarm run "$here/SPEC.md" --repo "$repo" --check "sh check.sh" --script "$here/script.yaml" --agents 4 "$@"
