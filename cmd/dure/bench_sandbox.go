@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +23,8 @@ type sandboxBenchOptions struct {
 	dir             string
 	spawns, calls   int
 	alive, parallel int
+	team            int
+	teamTime        time.Duration
 	noControlGroups bool
 	asJSON          bool
 }
@@ -43,6 +44,13 @@ type sandboxFigures struct {
 	KiB      float64      `json:"kib_each"`
 	PerGiB   float64      `json:"per_gib"`
 	RampMS   float64      `json:"ramp_ms"`
+	Team     int          `json:"team"`
+	// JudgedPerS are calls that passed the judge's rules and were logged.
+	JudgedPerS float64 `json:"judged_per_s"`
+	// StopMS is from a hostile call to a gate that lets nobody in, LastStartMS to the
+	// last start of any tool.
+	StopMS      float64 `json:"stop_ms"`
+	LastStartMS float64 `json:"last_start_ms"`
 }
 
 func benchSandboxCommand() *cobra.Command {
@@ -50,9 +58,10 @@ func benchSandboxCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sandbox",
 		Short: "Measure how fast sandboxes start, what they weigh, and how many live at once",
-		Long: `Three measurements, one after the other: boxes started and closed one by one; short
-commands in one box; and --alive boxes at the same time, each with a shell that waits,
-an overlay over one snapshot and one edited file. What a box weighs is the memory that
+		Long: `Four measurements, one after the other: boxes started and closed one by one; short
+commands in one box; --alive boxes at the same time, each with a shell that waits,
+an overlay over one snapshot and one edited file; and a team of --team agents whose
+calls pass the judge's rules into a log on the disk, until one is blocked. What a box weighs is the memory that
 the machine has less of with all of them, by /proc/meminfo, divided by their number: it
 counts the kernel's part, too. Nothing else should happen on the machine meanwhile.
 Everything is taken down again, also after Ctrl-C.`,
@@ -77,6 +86,8 @@ Everything is taken down again, also after Ctrl-C.`,
 	f.IntVar(&opt.calls, "calls", 500, "commands to run in one box")
 	f.IntVar(&opt.alive, "alive", 1000, "boxes alive at the same time")
 	f.IntVar(&opt.parallel, "parallel", 2, "boxes that start at the same time on the way there")
+	f.IntVar(&opt.team, "team", 200, "agents whose calls are judged, and stopped by a block")
+	f.DurationVar(&opt.teamTime, "team-time", 5*time.Second, "how long they call before the block")
 	f.BoolVar(&opt.noControlGroups, "no-control-groups", false, "bound by process limits and the watchdog only")
 	f.BoolVar(&opt.asJSON, "json", false, "print JSON")
 	return cmd
@@ -99,7 +110,7 @@ func benchSandbox(ctx context.Context, opt sandboxBenchOptions, log io.Writer) (
 	if err := rig.snapshot(); err != nil {
 		return f, err
 	}
-	for _, part := range []func(context.Context) error{rig.spawns, rig.calls, rig.alive} {
+	for _, part := range []func(context.Context) error{rig.spawns, rig.calls, rig.alive, rig.team} {
 		if err := part(ctx); err != nil {
 			return f, err
 		}
@@ -196,108 +207,6 @@ func (r *sandboxRig) calls(ctx context.Context) (err error) {
 	return nil
 }
 
-// alive starts boxes with a shell and an edit in each, and weighs them.
-func (r *sandboxRig) alive(ctx context.Context) (err error) {
-	before, err := memAvailable()
-	if err != nil {
-		return err
-	}
-	begin := time.Now()
-	boxes := make(chan *sandbox.Box, r.opt.alive)
-	defer func() {
-		close(boxes)
-		for box := range boxes {
-			err = errors.Join(err, box.Close())
-		}
-	}()
-	next, failed := make(chan int), make(chan error, r.opt.parallel)
-	for range r.opt.parallel {
-		go func() {
-			for i := range next {
-				if err := r.settle(ctx, i, boxes); err != nil {
-					failed <- err
-					return
-				}
-			}
-			failed <- nil
-		}()
-	}
-	err = feedNumbers(ctx, next, r.opt.alive, before, failed, r.opt.parallel)
-	if err != nil {
-		return err
-	}
-	r.f.RampMS = milliseconds(begin)
-	after, err := memAvailable()
-	if err != nil {
-		return err
-	}
-	r.f.Alive = len(boxes)
-	r.f.KiB = float64(before-after) / 1024 / float64(len(boxes))
-	r.f.PerGiB = (1 << 20) / r.f.KiB
-	fmt.Fprintf(r.log, "  %d boxes alive\n", len(boxes))
-	return nil
-}
-
-// feedNumbers hands out the numbers of boxes and waits for those who take them. It stops
-// before the machine runs out of memory.
-func feedNumbers(ctx context.Context, next chan<- int, n int, before int64, failed <-chan error, takers int) error {
-	var all error
-	done := 0
-	i := 0
-	for i < n && all == nil {
-		if i%50 == 0 {
-			now, err := memAvailable()
-			if err == nil && now < before/4 {
-				err = fmt.Errorf("three quarters of the free memory are used after %d boxes: stopped", i)
-			}
-			if err != nil {
-				all = err
-				break
-			}
-		}
-		select {
-		case next <- i:
-			i++
-		case err := <-failed:
-			all, done = err, done+1
-		case <-ctx.Done():
-			all = ctx.Err()
-		}
-	}
-	close(next)
-	for ; done < takers; done++ {
-		all = errors.Join(all, <-failed)
-	}
-	return all
-}
-
-// settle starts a box, edits a file in it, and leaves a shell waiting.
-func (r *sandboxRig) settle(ctx context.Context, i int, boxes chan<- *sandbox.Box) error {
-	box, err := r.host.Start(ctx, r.spec(r.opt.spawns+i))
-	if err != nil {
-		return err
-	}
-	boxes <- box
-	res, err := box.Run(ctx, sandbox.Cmd{Args: []string{"sed", "-i", "s/line/row/", "file01.txt"}})
-	if err != nil {
-		return err
-	}
-	if res.Code != 0 {
-		return fmt.Errorf("the edit went wrong: %+v", res)
-	}
-	// The shell reads what never comes: it ends with its box.
-	input, never := io.Pipe()
-	p, err := box.Begin(ctx, sandbox.Cmd{Args: []string{"sh"}, Stdin: input})
-	if err != nil {
-		return err
-	}
-	go func() {
-		_, _ = p.Wait() // its box was closed
-		_ = never.Close()
-	}()
-	return nil
-}
-
 func milliseconds(since time.Time) float64 { return float64(time.Since(since).Microseconds()) / 1000 }
 
 func percentile(values []float64, p float64) float64 {
@@ -308,23 +217,6 @@ func percentile(values []float64, p float64) float64 {
 	return sorted[min(int(math.Ceil(p*float64(len(sorted))))-1, len(sorted)-1)]
 }
 
-// memAvailable is what programs could still take, in bytes.
-func memAvailable() (int64, error) {
-	f, err := os.Open("/proc/meminfo")
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), "MemAvailable:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, errors.Join(errors.New("/proc/meminfo says nothing of available memory"), lines.Err())
-}
-
 func (f sandboxFigures) print(w io.Writer) {
 	fmt.Fprintf(w, "rung %s, overlay %v, limits by %s\n\n| what | value | bar |\n|---|---|---|\n", f.Rung, f.Overlay, f.Limits)
 	fmt.Fprintf(w, "| start of a box, p50 / p95 of %d | %.1f / %.1f ms | p95 <= 20 ms |\n", f.Spawns, f.SpawnP50, f.SpawnP95)
@@ -332,4 +224,6 @@ func (f sandboxFigures) print(w io.Writer) {
 	fmt.Fprintf(w, "| boxes alive at once | %d | 1000 |\n", f.Alive)
 	fmt.Fprintf(w, "| memory of one, with shell, overlay and edit | %.0f KiB, %.0f per GiB | >= 200 per GiB |\n", f.KiB, f.PerGiB)
 	fmt.Fprintf(w, "| starting them all | %.1f s | |\n", f.RampMS/1000)
+	fmt.Fprintf(w, "| judged calls of %d agents, by rules, logged | %.0f/s | >= 500/s |\n", f.Team, f.JudgedPerS)
+	fmt.Fprintf(w, "| a hostile call until nobody enters; the last start of a tool | %.1f ms; %.1f ms | <= 250 ms |\n", f.StopMS, f.LastStartMS)
 }

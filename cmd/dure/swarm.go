@@ -4,14 +4,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,12 +35,13 @@ out. A call that the judge blocks stops the whole team until a person has looked
   dure swarm overrule    go on; the blocked call is carried out
   dure swarm end         end the team
 
-So far there is one team, a toy with scripted agents: dure swarm toy.`,
+dure swarm run has a team carry out a specification; dure swarm toy is a team to try the
+stop with. Without --dir the team is meant that was run last.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&dir, "dir", "", "folder of the team (DURE_HOME/swarm/toy)")
-	cmd.AddCommand(swarmPrepareCommand(), swarmToyCommand(&dir), swarmStatusCommand(&dir),
+	cmd.PersistentFlags().StringVar(&dir, "dir", "", "folder of the team (below DURE_HOME/swarm)")
+	cmd.AddCommand(swarmPrepareCommand(), swarmRunCommand(&dir), swarmToyCommand(&dir), swarmStatusCommand(&dir),
 		decideCommand(&dir, "stop", "Stop the team; calls that have begun go on to their end",
 			func(ctx context.Context, c *control.Client, reason string) (control.Status, error) {
 				return c.Stop(ctx, person(), reason)
@@ -50,7 +54,10 @@ So far there is one team, a toy with scripted agents: dure swarm toy.`,
 			func(ctx context.Context, c *control.Client, reason string) (control.Status, error) {
 				return c.End(ctx, person(), reason)
 			}),
-		swarmOverruleCommand(&dir))
+		swarmOverruleCommand(&dir), swarmExtendCommand(&dir), swarmListCommand(), swarmWatchCommand(&dir), swarmAskCommand(&dir), swarmReportCommand(&dir), swarmDiffCommand(&dir), swarmAcceptCommand(&dir))
+	for _, o := range swarmOrders {
+		cmd.AddCommand(o.command(&dir))
+	}
 	return cmd
 }
 
@@ -62,13 +69,28 @@ func person() string {
 	return "person"
 }
 
-// teamDir is the folder of the team.
+// teamDir is the folder of the team that is meant: that which was begun or run last,
+// where none is named.
 func teamDir(dir string) (string, error) {
 	if dir != "" {
 		return filepath.Abs(dir)
 	}
 	home, err := homeDir()
-	return filepath.Join(home, "swarm", "toy"), err
+	if err != nil {
+		return "", err
+	}
+	logs, err := filepath.Glob(filepath.Join(home, "swarm", "*", teamSocket+".lock"))
+	if err != nil {
+		return "", err
+	}
+	newest, when := filepath.Join(home, "swarm", "toy"), time.Time{}
+	for _, file := range logs {
+		info, err := os.Stat(file)
+		if err == nil && info.ModTime().After(when) {
+			newest, when = filepath.Dir(file), info.ModTime()
+		}
+	}
+	return newest, nil
 }
 
 func teamClient(dir string) (*control.Client, error) {
@@ -89,17 +111,44 @@ func swarmStatusCommand(dir *string) *cobra.Command {
 				return err
 			}
 			s, err := c.Status(cmd.Context())
+			resting := errors.Is(err, control.ErrNotRunning)
+			if resting {
+				_, run, loadErr := loadRun(cmd.Context(), *dir)
+				if loadErr != nil {
+					return err
+				}
+				v := control.Look(run)
+				s, err = control.Status{Run: &v}, nil
+			}
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(s)
+				return printJSON(cmd.OutOrStdout(), s)
 			}
-			return printTeam(cmd.OutOrStdout(), s)
+			return printTeamStatus(cmd.OutOrStdout(), s, resting)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// printTeamStatus says what a team does. resting: nobody runs it.
+func printTeamStatus(w io.Writer, s control.Status, resting bool) error {
+	if s.Run == nil {
+		return printTeam(w, s)
+	}
+	if err := printRun(w, *s.Run); err != nil {
+		return err
+	}
+	if resting && s.Run.Finished == nil {
+		_, err := fmt.Fprintln(w, "\nNobody runs it: dure swarm run goes on with it.")
+		return err
+	}
+	if !resting && s.Gate.Phase != gate.PhaseOpen {
+		return printTeam(w, s)
+	}
+	return nil
 }
 
 func decideCommand(dir *string, name, short string, do func(context.Context, *control.Client, string) (control.Status, error)) *cobra.Command {

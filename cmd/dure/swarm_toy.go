@@ -50,7 +50,7 @@ another terminal. Ctrl-C, or a kill, loses nothing: the same command goes on.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			folder, err := teamDir(*dir)
+			folder, err := toyDir(*dir)
 			if err != nil {
 				return err
 			}
@@ -68,6 +68,15 @@ another terminal. Ctrl-C, or a kill, loses nothing: the same command goes on.`,
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "forget the team that was there")
 	cmd.Flags().BoolVar(&unsafe, "unsafe", false, "run commands without walls where this machine allows no sandbox")
 	return cmd
+}
+
+// toyDir is where the toy team is kept.
+func toyDir(dir string) (string, error) {
+	if dir != "" {
+		return filepath.Abs(dir)
+	}
+	home, err := homeDir()
+	return filepath.Join(home, "swarm", "toy"), err
 }
 
 // toyOptions say which toy team to run.
@@ -303,7 +312,7 @@ func (t *toy) tell(e event.Event, agents []control.Agent, calls map[string]strin
 	switch e.Type {
 	case agent.Events.Turned.Name():
 		if turn, err := agent.Events.Turned.Decode(e); err == nil {
-			name := strings.TrimPrefix(e.Stream, agent.Stream(""))
+			name := strings.TrimPrefix(e.Stream, agent.Stream("", ""))
 			for i := range agents {
 				if agents[i].Name == name {
 					agents[i].Turns = turn.Turn

@@ -3,10 +3,12 @@ package board
 import "dure/runtime/event"
 
 // Names of the streams that a board appends to. Tables are folded from the first,
-// counts of what changed nothing from the second.
+// counts of what changed nothing from the second; the third has their sums now and
+// then, so that not all of the second is read when a board is opened.
 const (
 	Stream      = "board"
 	UsageStream = "board/usage"
+	SumStream   = "board/usage/sums"
 )
 
 // A Written is one statement's changes. Small ones are in the event; others in a
@@ -57,6 +59,7 @@ var (
 	JoinedType       = event.MustRegister[Agent](registry, "board.joined", 1)
 	AcknowledgedType = event.MustRegister[Acknowledged](registry, "board.acknowledged", 1)
 	UsedType         = event.MustRegister[Used](registry, "board.used", 1)
+	SummedType       = event.MustRegister[Summed](registry, "board.summed", 1)
 )
 
 // Created is a table that the lead added.
@@ -76,15 +79,16 @@ type Used struct {
 	Counts []Count `json:"counts"`
 }
 
+// Summed is what all events of UsageStream up to one come to. Large sums are several
+// events, appended together.
+type Summed struct {
+	Upto   event.Sequence `json:"upto"`
+	Parts  int            `json:"parts"` // how many events the sums are
+	Counts []Count        `json:"counts"`
+}
+
 // Registry knows the types of the board's events.
 func Registry() *event.Registry { return registry }
-
-func must[T any](t event.Type[T], err error) event.Type[T] {
-	if err != nil {
-		panic(err) // a name or version above is wrong
-	}
-	return t
-}
 
 // Set adds a column's value.
 func (c *Change) Set(column string, v any) {

@@ -29,7 +29,7 @@ func Dial(path string) *Client {
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, "unix", path)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-			return nil, fmt.Errorf("%w in %s; dure swarm toy starts one", ErrNotRunning, filepath.Dir(path))
+			return nil, fmt.Errorf("%w in %s", ErrNotRunning, filepath.Dir(path))
 		}
 		return conn, err
 	}}}}
@@ -61,18 +61,43 @@ func (c *Client) Overrule(ctx context.Context, by string, call gate.CallID, reas
 	return c.do(ctx, http.MethodPost, "overrule", &decision{By: by, Reason: reason, Call: call})
 }
 
-func (c *Client) do(ctx context.Context, method, path string, d *decision) (Status, error) {
+// View is the run now. ErrNotRunning: nobody runs it.
+func (c *Client) View(ctx context.Context) (v View, err error) {
+	return v, c.ask(ctx, http.MethodGet, "run", nil, &v)
+}
+
+// Order asks something of a run by its name: approve, reject, answer, pause, unpause,
+// finish, steer, kill, park, reopen, extend.
+func (c *Client) Order(ctx context.Context, name string, o Order) (v View, err error) {
+	return v, c.ask(ctx, http.MethodPost, "run/"+name, o, &v)
+}
+
+// Ask asks an agent something beside its work.
+func (c *Client) Ask(ctx context.Context, by, agent, question string) (string, error) {
+	var a Answer
+	err := c.ask(ctx, http.MethodPost, "run/ask", Order{By: by, Agent: agent, Text: question}, &a)
+	return a.Answer, err
+}
+
+func (c *Client) do(ctx context.Context, method, path string, d *decision) (s Status, err error) {
+	if d == nil {
+		return s, c.ask(ctx, method, path, nil, &s)
+	}
+	return s, c.ask(ctx, method, path, d, &s)
+}
+
+func (c *Client) ask(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
-	if d != nil {
-		b, err := json.Marshal(d)
+	if in != nil {
+		b, err := json.Marshal(in)
 		if err != nil {
-			return Status{}, err
+			return err
 		}
 		body = bytes.NewReader(b)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://team/v1/"+path, body)
 	if err != nil {
-		return Status{}, err
+		return err
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -80,7 +105,7 @@ func (c *Client) do(ctx context.Context, method, path string, d *decision) (Stat
 		if errors.As(err, &u) { // its address is not one that a person knows
 			err = u.Err
 		}
-		return Status{}, err
+		return err
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
@@ -88,11 +113,10 @@ func (c *Client) do(ctx context.Context, method, path string, d *decision) (Stat
 		if json.NewDecoder(io.LimitReader(res.Body, maxBody)).Decode(&f) != nil {
 			f.Error = res.Status
 		}
-		return Status{}, errors.New(f.Error)
+		return errors.New(f.Error)
 	}
-	var s Status
-	if err := json.NewDecoder(res.Body).Decode(&s); err != nil {
-		return s, fmt.Errorf("%s: answer: %w", path, err)
+	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
+		return fmt.Errorf("%s: answer: %w", path, err)
 	}
-	return s, nil
+	return nil
 }

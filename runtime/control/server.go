@@ -8,9 +8,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"syscall"
 
 	"dure/runtime/gate"
+	"dure/runtime/swarm"
 )
 
 // Agent is what is told of one agent.
@@ -24,7 +26,8 @@ type Agent struct {
 type Status struct {
 	Gate   gate.State `json:"gate"`
 	Inside int        `json:"inside"` // calls and answers that go on
-	Agents []Agent    `json:"agents"`
+	Agents []Agent    `json:"agents,omitempty"`
+	Run    *View      `json:"run,omitempty"` // of a team that has one
 }
 
 // decision is the body of what a person decides.
@@ -39,6 +42,9 @@ type Server struct {
 	Gate *gate.Gate
 	// Agents may be nil.
 	Agents func() []Agent
+	// Run, if the team has one. Ask asks an agent of it something beside its work.
+	Run Run
+	Ask func(ctx context.Context, by, agent, question string) (string, error)
 }
 
 // maxPath is what the kernel takes as a socket's name.
@@ -50,32 +56,53 @@ const maxBody = 64 << 10
 // Handler serves the requests.
 func (s Server) Handler() http.Handler {
 	m := http.NewServeMux()
-	m.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { s.status(w) })
+	m.HandleFunc("GET /v1/status", s.status)
 	decide := func(path string, do func(ctx context.Context, d decision) error) {
 		m.HandleFunc("POST /v1/"+path, func(w http.ResponseWriter, r *http.Request) {
 			var d decision
-			dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
-			dec.DisallowUnknownFields()
-			if err := dec.Decode(&d); err != nil {
-				fail(w, http.StatusBadRequest, fmt.Errorf("body: %w", err))
+			if err := decode(w, r, &d); err != nil {
+				fail(w, http.StatusBadRequest, err)
 				return
 			}
 			if err := do(r.Context(), d); err != nil {
 				fail(w, code(err), err)
 				return
 			}
-			s.status(w)
+			s.status(w, r)
 		})
 	}
 	decide("stop", func(ctx context.Context, d decision) error { return s.Gate.Stop(ctx, d.By, d.Reason) })
 	decide("resume", func(ctx context.Context, d decision) error { return s.Gate.Resume(ctx, d.By, d.Reason) })
 	decide("end", func(ctx context.Context, d decision) error { return s.Gate.End(ctx, d.By, d.Reason) })
 	decide("overrule", func(ctx context.Context, d decision) error { return s.Gate.Overrule(ctx, d.By, d.Call, d.Reason) })
+	if s.Run != nil {
+		runHandlers(m, s.Run)
+		askHandler(m, s.Ask)
+	}
 	return m
 }
 
-func (s Server) status(w http.ResponseWriter) {
+func decode(w http.ResponseWriter, r *http.Request, to any) error {
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(to); err != nil {
+		return fmt.Errorf("body: %w", err)
+	}
+	return nil
+}
+
+func (s Server) status(w http.ResponseWriter, r *http.Request) {
 	st := Status{Gate: s.Gate.State(), Inside: s.Gate.Inside()}
+	if s.Run != nil {
+		err := s.Run.Inspect(r.Context(), func(state *swarm.State) {
+			v := Look(state)
+			st.Run = &v
+		})
+		if err != nil {
+			fail(w, runCode(err), err)
+			return
+		}
+	}
 	if s.Agents != nil {
 		st.Agents = s.Agents()
 	}
@@ -117,22 +144,30 @@ func Listen(path string) (net.Listener, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("listen %s: another process runs this team", path)
 	}
+	// The file's time tells which team was run last.
+	_ = lock.Truncate(0)
+	_, _ = fmt.Fprintln(lock, os.Getpid())
 	l, err := listen(path)
 	if err != nil {
 		_ = lock.Close()
 		return nil, err
 	}
-	return &held{l, lock}, nil
+	return &held{Listener: l, lock: lock}, nil
 }
 
 // held is a listener with the lock that says whose it is.
 type held struct {
 	net.Listener
 	lock *os.File
+	once sync.Once
+	err  error
 }
 
-// Close implements net.Listener.
-func (h *held) Close() error { return errors.Join(h.Listener.Close(), h.lock.Close()) }
+// Close implements net.Listener. It may be called again.
+func (h *held) Close() error {
+	h.once.Do(func() { h.err = errors.Join(h.Listener.Close(), h.lock.Close()) })
+	return h.err
+}
 
 func listen(path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {

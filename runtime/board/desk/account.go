@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -23,14 +23,21 @@ const (
 // An account counts what no other event counts. Who adds to it waits until an event
 // holds what it added; while one is on its way, the next is gathered.
 type account struct {
-	log event.Log
+	log    event.Log
+	logger *slog.Logger
+	every  int // events, after which the sums are written
 
 	mu     sync.Mutex
-	sums   map[board.Use]int64 // in the log
 	next   *sheet
 	closed bool
 	wake   chan struct{} // capacity 1
 	ended  chan struct{}
+
+	folding sync.Mutex // of what follows
+	sums    map[board.Use]int64
+	at      event.Sequence // of the usage stream, that the sums are of
+	behind  bool           // the stream may have more that was answered
+	summed  event.Sequence // where the last sums were written
 }
 
 // A sheet is the next event.
@@ -42,19 +49,13 @@ type sheet struct {
 
 func newSheet() *sheet { return &sheet{sums: make(map[board.Use]int64), done: make(chan struct{})} }
 
-func openAccount(ctx context.Context, log event.Log) (*account, error) {
-	a := &account{log: log, sums: make(map[board.Use]int64), next: newSheet(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	for e, err := range log.Read(ctx, board.UsageStream, 0) {
-		if err != nil {
-			return nil, err
-		}
-		used, err := board.UsedType.Decode(e)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range used.Counts {
-			a.sums[c.Use] += c.N
-		}
+func openAccount(ctx context.Context, log event.Log, logger *slog.Logger, every int) (*account, error) {
+	a := &account{log: log, logger: logger, every: every, sums: make(map[board.Use]int64), next: newSheet(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	if err := a.begin(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.fold(ctx); err != nil {
+		return nil, err
 	}
 	go a.keep()
 	return a, nil
@@ -93,14 +94,8 @@ func (a *account) keep() {
 		a.next = newSheet()
 		a.mu.Unlock()
 		s.err = a.write(s)
-		if s.err == nil {
-			a.mu.Lock()
-			for u, n := range s.sums {
-				a.sums[u] += n
-			}
-			a.mu.Unlock()
-		}
 		close(s.done)
+		a.sum()
 	}
 }
 
@@ -112,29 +107,35 @@ func (a *account) write(s *sheet) error {
 		if err != nil {
 			return err
 		}
-		if err := a.append(e); err != nil {
+		seq, err := a.append(e)
+		if err != nil {
 			return fmt.Errorf("count what was done: %w", err)
 		}
+		a.count(seq, sorted[:n])
 		sorted = sorted[n:]
 	}
 	return nil
 }
 
-// append appends an event, again if it is not known whether that was done.
-func (a *account) append(e event.Event) error {
+// append appends an event, again if it is not known whether that was done. The
+// sequence is 0 if only that it was done is known.
+func (a *account) append(e event.Event) (event.Sequence, error) {
 	e.ID = event.NewID()
 	var err error
 	for range tries {
-		_, err = a.log.Append(context.Background(), board.UsageStream, event.Any, e)
+		var seq event.Sequence
+		seq, err = a.log.Append(context.Background(), board.UsageStream, event.Any, e)
 		switch {
-		case err == nil, errors.Is(err, event.ErrDuplicate):
-			return nil
+		case err == nil:
+			return seq, nil
+		case errors.Is(err, event.ErrDuplicate):
+			return 0, nil
 		case errors.Is(err, event.ErrInvalid), errors.Is(err, event.ErrFull), errors.Is(err, event.ErrClosed):
-			return err
+			return 0, err
 		}
 		time.Sleep(pause)
 	}
-	return err
+	return 0, err
 }
 
 func toCounts(sums map[board.Use]int64) []board.Count {
@@ -145,10 +146,16 @@ func toCounts(sums map[board.Use]int64) []board.Count {
 	return out
 }
 
-func (a *account) counts() []board.Count {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return toCounts(maps.Clone(a.sums))
+// counts is what has been counted.
+func (a *account) counts(ctx context.Context) ([]board.Count, error) {
+	a.folding.Lock()
+	defer a.folding.Unlock()
+	if a.behind {
+		if err := a.fold(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return toCounts(a.sums), nil
 }
 
 // close is called when nobody adds any more.

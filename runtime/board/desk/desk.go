@@ -51,7 +51,7 @@ func Open(ctx context.Context, b Backend, cfg Config) (*Desk, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	acc, err := openAccount(ctx, cfg.Log)
+	acc, err := openAccount(ctx, cfg.Log, cfg.Logger, sumEvery)
 	if err != nil {
 		return nil, fmt.Errorf("account: %w", err)
 	}
@@ -146,7 +146,11 @@ func (d *Desk) Counts(ctx context.Context) ([]board.Count, error) {
 	if err != nil {
 		return nil, fmt.Errorf("counts: %w", err)
 	}
-	return board.Sum(slices.Concat(written, d.account.counts())), nil
+	counted, err := d.account.counts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("counts: %w", err)
+	}
+	return board.Sum(slices.Concat(written, counted)), nil
 }
 
 // Dump implements board.Board.

@@ -39,7 +39,7 @@ type Server struct {
 // start makes a new data folder and starts a server on it.
 func start(bin string) (*Server, error) {
 	// Not below the test's folder: a socket's path has at most 107 bytes.
-	dir, err := os.MkdirTemp("", "pgtest")
+	dir, err := os.MkdirTemp(place(), "pgtest")
 	if err != nil {
 		return nil, fmt.Errorf("pgtest: %w", err)
 	}
@@ -48,6 +48,23 @@ func start(bin string) (*Server, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return s, nil
+}
+
+// memory is where files lie in memory, and roomy what must be free there. Tests kill
+// the server and never the machine, so that what it flushes needs no disk; and on one a
+// start after a kill waits for whatever else is being written there.
+const (
+	memory = "/dev/shm"
+	roomy  = 4 << 30
+)
+
+// place is where the folder is made, empty for the usual place.
+func place() string {
+	var fs syscall.Statfs_t
+	if syscall.Statfs(memory, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < roomy {
+		return ""
+	}
+	return memory
 }
 
 func (s *Server) build() error {

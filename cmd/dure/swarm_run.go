@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dure/runtime/control"
+	"dure/runtime/swarm"
+)
+
+// swarmRun is what `dure swarm run` was asked for.
+type swarmRun struct {
+	folder     string // of the run
+	spec, repo string // paths; empty: the run that is there goes on
+	branch     string
+	check      string
+	models     swarmModels
+	limits     swarm.Limits
+	approval   bool
+	judge      bool
+	unsafe     bool
+	fresh      bool
+	checkTime  time.Duration
+	turns      int
+}
+
+func swarmRunCommand(dir *string) *cobra.Command {
+	var o swarmRun
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "run [SPEC.md --repo DIR --check COMMAND]",
+		Short: "Have a team carry out a specification in a repository",
+		Long: `A lead reads the specification and splits it into tasks; workers carry them out, each in a
+sandbox and on a branch of its own; what passes its check lands on main of the run's own
+copy of the repository. The run is finished when the check passes on a clean checkout of
+main. Your repository changes only by dure swarm accept.
+
+The plan waits for dure swarm approve, unless --yes is given. Ctrl-C, or a kill, loses
+nothing: dure swarm run without a specification goes on where the run was.`,
+		Example: `  dure swarm run SPEC.md --repo ~/src/project --check "make test"
+  dure swarm run SPEC.md --repo . --check "go test ./..." --url http://127.0.0.1:8484/v1 --agents 8
+  dure swarm run                 # go on with the last run
+  dure swarm status              # from another terminal; then approve, answer, pause, accept`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			o.approval = !yes
+			if err := o.settle(args, *dir); err != nil {
+				return err
+			}
+			return o.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.repo, "repo", "", "the git repository to work on; only what is committed counts")
+	f.StringVar(&o.branch, "branch", "", "its branch to begin at (the one that is checked out)")
+	f.StringVar(&o.check, "check", "", "the command that passes when the specification is met")
+	f.StringVar(&o.models.script, "script", "", "answers come from this file, not from a model")
+	f.StringVar(&o.models.url, "url", "http://127.0.0.1:8484/v1", "the server that thinks: dure serve, or another with OpenAI's API")
+	f.StringVar(&o.models.name, "model", "", "the model's name there (the server's choice)")
+	f.StringVar(&o.models.keyEnv, "key-env", "", "the environment variable with the server's key")
+	f.IntVar(&o.limits.Agents, "agents", 8, "how many workers there may be")
+	f.IntVar(&o.limits.Active, "active", 0, "how many agents work at once (as many as there may be)")
+	f.DurationVar(&o.limits.Time, "time", 0, "how long the run may take (as long as it takes)")
+	f.IntVar(&o.turns, "turns", 200, "how many turns an agent may take before its task comes back")
+	f.DurationVar(&o.checkTime, "check-time", 30*time.Minute, "how long a check may take")
+	f.BoolVar(&yes, "yes", false, "workers start as soon as there is a plan")
+	f.BoolVar(&o.judge, "judge", false, "a judge agent looks at each task's work, too, before it lands")
+	f.BoolVar(&o.fresh, "fresh", false, "forget the run that was in the folder")
+	f.BoolVar(&o.unsafe, "unsafe", false, "run commands without walls where this machine allows no sandbox")
+	return cmd
+}
+
+// settle finds out which run is meant.
+func (o *swarmRun) settle(args []string, dir string) (err error) {
+	if len(args) == 0 {
+		if o.repo != "" || o.check != "" {
+			return errors.New("give the specification: dure swarm run SPEC.md --repo DIR --check COMMAND")
+		}
+		o.folder, err = teamDir(dir)
+		return err
+	}
+	if o.repo == "" || o.check == "" {
+		return errors.New("give the repository and the check too: dure swarm run SPEC.md --repo DIR --check COMMAND")
+	}
+	if o.spec, err = filepath.Abs(args[0]); err != nil {
+		return err
+	}
+	if o.repo, err = filepath.Abs(o.repo); err != nil {
+		return err
+	}
+	if dir != "" {
+		o.folder, err = filepath.Abs(dir)
+		return err
+	}
+	home, err := homeDir()
+	o.folder = filepath.Join(home, "swarm", strings.TrimSuffix(filepath.Base(o.repo), ".git"))
+	return err
+}
+
+func (o *swarmRun) run(ctx context.Context, out, log io.Writer) (err error) {
+	t, err := openTeam(ctx, o, log)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Canceled
+		}
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	fmt.Fprintf(out, "The run is in %s. In another terminal: dure swarm status\n", o.folder)
+	if o.spec == "" {
+		s, err := swarm.Load(ctx, t.log)
+		if err != nil {
+			return err
+		}
+		if err := printRun(out, control.Look(s)); err != nil {
+			return err
+		}
+	}
+	finished, err := t.run(ctx, out)
+	if err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintln(out, "Stopped; dure swarm run goes on where it was.")
+			return context.Canceled
+		}
+		return err
+	}
+	fmt.Fprintf(out, "\nThe run is finished: %s", finished.Finish)
+	if finished.Reason != "" {
+		fmt.Fprintf(out, " (%s)", finished.Reason)
+	}
+	fmt.Fprintln(out)
+	if finished.Finish == swarm.FinishDone {
+		fmt.Fprintln(out, "dure swarm diff shows what it changed, dure swarm accept brings it to your repository.")
+	}
+	return nil
+}
+
+// specText is the specification's text.
+func (o *swarmRun) specText() (string, error) {
+	b, err := os.ReadFile(o.spec)
+	return string(b), err
+}

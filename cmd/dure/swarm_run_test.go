@@ -1,0 +1,376 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dure/runtime/control"
+	"dure/runtime/event/sqlite"
+	"dure/runtime/report"
+	"dure/runtime/swarm"
+	"dure/runtime/tool"
+)
+
+var swarmKills = flag.Int("swarm-kills", 6, "how often TestSwarmRun kills a run")
+
+const swarmSpec = `# Three functions
+
+lib/add.sh adds, lib/twice.sh doubles with it, lib/greet.sh greets.
+`
+
+// The lead plans four tasks; add comes back once, two workers contradict each other in
+// greet.sh and a merger settles it. All begin again when their work comes back, as it does
+// when a call was cut off by a kill.
+const swarmScript = `
+latency: 20ms
+parts:
+  - name: lead
+    role: lead
+    turns:
+      - calls: [{tool: read, arguments: {path: check.sh}}]
+      - calls:
+          - {tool: spawn, arguments: {title: add, text: "task: add\nMake lib/add.sh.", check: "test $(sh lib/add.sh 1 2) = 3"}}
+          - {tool: spawn, arguments: {title: twice, text: "task: twice\nMake lib/twice.sh.", check: "test $(sh lib/twice.sh 4) = 8", after: t2}}
+          - {tool: spawn, arguments: {title: greet, text: "task: greet\nPut a name into lib/greet.sh.", check: "grep -q name lib/greet.sh"}}
+          - {tool: spawn, arguments: {title: shout, text: "task: shout\nHave lib/greet.sh shout.", check: "grep -q shout lib/greet.sh"}}
+      - calls: [{tool: done, arguments: {summary: "Four tasks.", plan: "add, twice after it, and two for greet"}}]
+      - name: over
+        calls: [{tool: done, arguments: {summary: "All are on main."}}]
+        next: [{go: over}]
+    asides: [{match: 'How far', text: All are planned.}]
+  - name: add
+    role: worker
+    task: add
+    turns:
+      - calls: [{tool: write, arguments: {path: lib/add.sh, content: "echo $(($1 - $2))\n"}}]
+      - calls: [{tool: done, arguments: {summary: "add.sh"}}]
+      - name: again
+        calls: [{tool: read, arguments: {path: lib/add.sh}}]
+      - calls: [{tool: write, arguments: {path: lib/add.sh, content: "echo $(($1 + $2))\n"}}]
+      - calls: [{tool: shell, arguments: {command: "sh lib/add.sh 1 2"}}]
+      - calls: [{tool: done, arguments: {summary: "add.sh adds now"}}]
+        next: [{go: again}]
+  - name: twice
+    role: worker
+    task: twice
+    turns:
+      - name: again
+        calls: [{tool: read, arguments: {path: lib}}, {tool: read, arguments: {path: lib/twice.sh}}]
+      - calls: [{tool: write, arguments: {path: lib/twice.sh, content: "sh lib/add.sh $1 $1\n"}}]
+      - calls: [{tool: commit, arguments: {message: "twice"}}]
+      - calls: [{tool: done, arguments: {summary: "twice.sh"}}]
+        next: [{go: again}]
+  - name: greet
+    role: worker
+    task: greet
+    turns:
+      - name: again
+        calls: [{tool: read, arguments: {path: lib/greet.sh}}]
+      - calls: [{tool: write, arguments: {path: lib/greet.sh, content: "echo hello name\n"}}]
+      - calls: [{tool: done, arguments: {summary: "greets by name"}}]
+        next: [{go: again}]
+  - name: shout
+    role: worker
+    task: shout
+    turns:
+      - name: again
+        calls: [{tool: read, arguments: {path: lib/greet.sh}}]
+      - calls: [{tool: write, arguments: {path: lib/greet.sh, content: "echo hello shout\n"}}]
+      - calls: [{tool: done, arguments: {summary: "shouts"}}]
+        next: [{go: again}]
+  - name: merger
+    role: merger
+    turns:
+      - name: again
+        calls: [{tool: read, arguments: {path: lib/greet.sh}}]
+      - calls: [{tool: write, arguments: {path: lib/greet.sh, content: "echo hello name shout\n"}}]
+      - calls: [{tool: done, arguments: {summary: "both"}}]
+        next: [{go: again}]
+`
+
+// playground is a person's repository with a specification and a script beside it.
+type playground struct {
+	t   *testing.T
+	dir string
+	ctx context.Context // ends what hangs
+}
+
+func newPlayground(t *testing.T) playground {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "swarm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	t.Cleanup(cancel)
+	p := playground{t, dir, ctx}
+	for name, text := range map[string]string{
+		"SPEC.md": swarmSpec, "script.yaml": swarmScript,
+		"repo/check.sh":     "set -e\ntest $(sh lib/add.sh 2 2) = 4\ntest $(sh lib/twice.sh 5) = 10\ntest \"$(sh lib/greet.sh)\" = \"hello name shout\"\necho all good\n",
+		"repo/lib/greet.sh": "echo hello\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.git("init", "-q", "-b", "main")
+	p.git("add", "-A")
+	p.git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "begin")
+	return p
+}
+
+func (p playground) git(args ...string) string {
+	p.t.Helper()
+	out, err := exec.Command("git", append([]string{"-C", filepath.Join(p.dir, "repo")}, args...)...).CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// dure runs a subcommand of swarm on the run in a folder.
+func (p playground) dure(folder string, args ...string) *exec.Cmd {
+	self, err := os.Executable()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(p.ctx, self, append([]string{"swarm", "--dir", filepath.Join(p.dir, folder)}, args...)...)
+	cmd.Env = append(os.Environ(), envBeDure+"=1", "DURE_HOME="+p.dir)
+	cmd.Dir = p.dir
+	return cmd
+}
+
+var swarmBegin = []string{"run", "SPEC.md", "--repo", "repo", "--check", "sh check.sh", "--script", "script.yaml"}
+
+// A run with a person's approval, a check that fails, a conflict and a merger ends with
+// the check passing, and the person's repository changes by accept only.
+func TestSwarmRun(t *testing.T) {
+	p := newPlayground(t)
+	run := p.dure("run", swarmBegin...)
+	var out bytes.Buffer
+	run.Stdout, run.Stderr = &out, &out
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- run.Wait() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	c := control.Dial(filepath.Join(p.dir, "run", teamSocket))
+	v := waitForPlan(ctx, t, c, ended, &out)
+	if v.Tasks[1].Phase != swarm.PhaseWaiting || len(v.Tasks) != 5 || v.Plan != "add, twice after it, and two for greet" {
+		t.Errorf("before the plan is approved: %+v", v)
+	}
+	if text, err := p.dure("run", "accept").CombinedOutput(); err == nil {
+		t.Errorf("accepted what runs:\n%s", text)
+	}
+	if text, err := p.dure("run", "ask", "noether", "How far", "are you?").CombinedOutput(); err != nil || string(text) != "All are planned.\n" {
+		t.Errorf("asked: %v\n%s", err, text)
+	}
+	if text, err := p.dure("run", "ask", "nobody", "x").CombinedOutput(); err == nil || !strings.Contains(string(text), "no such agent") {
+		t.Errorf("asked nobody: %v\n%s", err, text)
+	}
+	if text, err := p.dure("run", "approve", "go").CombinedOutput(); err != nil {
+		t.Fatalf("approve: %v\n%s", err, text)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+	case <-ctx.Done():
+		_ = run.Process.Kill()
+		t.Fatalf("no end\n%s", out.String())
+	}
+	for _, want := range []string{"t2 comes back", "conflicts with main", "(merger)", "The official check passes on main", "finished: done"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	p.report("run")
+	before := p.git("rev-parse", "HEAD")
+	text, err := p.dure("run", "accept").CombinedOutput()
+	if err != nil || !strings.Contains(string(text), "dure/three-functions") {
+		t.Fatalf("accept: %v\n%s", err, text)
+	}
+	if p.git("rev-parse", "HEAD") != before || p.git("status", "--short") != "" {
+		t.Error("accept touched the checkout")
+	}
+	p.git("merge", "-q", "dure/three-functions")
+	if got, err := exec.Command("sh", "-c", "cd "+filepath.Join(p.dir, "repo")+" && sh check.sh").CombinedOutput(); err != nil {
+		t.Errorf("the check on what was accepted: %v\n%s", err, got)
+	}
+}
+
+// Row 35: the report is made of the log alone, is the same each time, and its sums are
+// those of the log.
+func (p playground) report(folder string) {
+	p.t.Helper()
+	var texts [2][]byte
+	for i := range texts {
+		var err error
+		if texts[i], err = p.dure(folder, "report", "--json").Output(); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(texts[0], texts[1]) {
+		p.t.Errorf("two reports of one log differ:\n%s\n%s", texts[0], texts[1])
+	}
+	var r report.Report
+	if err := json.Unmarshal(texts[0], &r); err != nil {
+		p.t.Fatal(err)
+	}
+	if len(r.Tasks) != 6 || r.Ended["done"] != 6 || r.Finish != "done" || r.Verified == "" || r.Conflicts != 1 || r.Goals.Proved != 4 {
+		p.t.Errorf("%d tasks, ended %v, finish %q, %d conflicts, goals %+v", len(r.Tasks), r.Ended, r.Finish, r.Conflicts, r.Goals)
+	}
+	var agents, roles report.Tokens
+	for _, a := range r.Agents {
+		agents = report.Tokens{Turns: agents.Turns + a.Turns, Prompt: agents.Prompt + a.Prompt, Cached: agents.Cached + a.Cached, Completion: agents.Completion + a.Completion}
+	}
+	for _, t := range r.Roles {
+		roles = report.Tokens{Turns: roles.Turns + t.Turns, Prompt: roles.Prompt + t.Prompt, Cached: roles.Cached + t.Cached, Completion: roles.Completion + t.Completion}
+	}
+	if last := r.Curve[len(r.Curve)-1]; agents != roles || last.Tokens != agents.Prompt+agents.Completion || last.Done != 6 || agents.Completion == 0 {
+		p.t.Errorf("tokens of agents %+v, of roles %+v, of the curve %+v", agents, roles, last)
+	}
+	page := filepath.Join(p.dir, "report.html")
+	if out, err := p.dure(folder, "report", "--out", page).CombinedOutput(); err != nil {
+		p.t.Fatalf("%v\n%s", err, out)
+	}
+	html, err := os.ReadFile(page)
+	if err != nil || !bytes.Contains(html, []byte("lib/greet.sh</td>")) || !bytes.Contains(html, []byte("<polyline points=")) {
+		p.t.Errorf("the page: %v\n%s", err, html)
+	}
+}
+
+func waitForPlan(ctx context.Context, t *testing.T, c *control.Client, ended chan error, out fmt.Stringer) control.View {
+	t.Helper()
+	for {
+		if v, err := c.View(ctx); err == nil && v.Plan != "" {
+			return v
+		}
+		select {
+		case err := <-ended:
+			if strings.Contains(out.String(), "this machine allows no sandbox") {
+				t.Skipf("SKIPPED: %s", out)
+			}
+			t.Fatalf("the run ended: %v\n%s", err, out)
+		case <-ctx.Done():
+			t.Fatal("no plan")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Row 19: a run that is killed again and again ends as one that is not, and no call is
+// carried out twice.
+func TestSwarmRunKilled(t *testing.T) {
+	p := newPlayground(t)
+	text, err := p.dure("calm", append(swarmBegin, "--yes")...).CombinedOutput()
+	if strings.Contains(string(text), "this machine allows no sandbox") {
+		t.Skipf("SKIPPED: %s", text)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	calm := mainTree(t, p, "calm")
+	random := rand.New(rand.NewPCG(1, 2))
+	for kills, run := 0, 0; kills < *swarmKills; run++ {
+		folder := fmt.Sprint("storm", run)
+		n := p.storm(folder, random, *swarmKills-kills)
+		if kills += n; n == 0 {
+			t.Logf("run %d was not killed", run)
+		}
+		if got := mainTree(t, p, folder); got != calm {
+			t.Errorf("run %d, after %d kills: main's tree is %s, without kills %s", run, n, got, calm)
+		}
+		callsOnce(t, filepath.Join(p.dir, folder))
+	}
+}
+
+// storm kills a run up to so many times, and then lets it come to its end.
+func (p playground) storm(folder string, random *rand.Rand, most int) (kills int) {
+	p.t.Helper()
+	for {
+		args := append(swarmBegin, "--yes")
+		if begun(p.t, filepath.Join(p.dir, folder)) {
+			args = []string{"run"}
+		}
+		run := p.dure(folder, args...)
+		var out bytes.Buffer
+		run.Stdout, run.Stderr = &out, &out
+		if err := run.Start(); err != nil {
+			p.t.Fatal(err)
+		}
+		if kills < most {
+			stop := time.AfterFunc(100*time.Millisecond+time.Duration(random.IntN(500))*time.Millisecond, func() { _ = run.Process.Kill() })
+			defer stop.Stop()
+		}
+		err := run.Wait()
+		var exit *exec.ExitError
+		switch {
+		case err == nil:
+			return kills
+		case errors.As(err, &exit) && !exit.Exited() && kills < most:
+			kills++
+		default:
+			p.t.Fatalf("after %d kills: %v\n%s", kills, err, out.String())
+		}
+	}
+}
+
+// begun reports whether a folder's log holds a run.
+func begun(t *testing.T, folder string) bool {
+	t.Helper()
+	_, _, err := loadRun(t.Context(), folder)
+	return err == nil
+}
+
+func mainTree(t *testing.T, p playground, folder string) string {
+	t.Helper()
+	out, err := exec.Command("git", "-C", filepath.Join(p.dir, folder, teamRepo), "rev-parse", "refs/heads/main^{tree}").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func callsOnce(t *testing.T, folder string) {
+	t.Helper()
+	log, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(folder, teamLog)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	started := map[string]int{}
+	for e, err := range log.ReadAll(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Type == tool.Events.Started.Name() {
+			s, err := tool.Events.Started.Decode(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if started[s.Agent+"/"+s.Call]++; started[s.Agent+"/"+s.Call] > 1 {
+				t.Errorf("%s of %s was started twice", s.Call, s.Agent)
+			}
+		}
+	}
+	if len(started) == 0 {
+		t.Error("no call is in the log")
+	}
+}

@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"dure/inference"
+	"dure/runtime/board"
+	boardsqlite "dure/runtime/board/sqlite"
+	"dure/runtime/control"
+	"dure/runtime/event"
+	"dure/runtime/event/sqlite"
+	"dure/runtime/gate"
+	"dure/runtime/judge"
+	"dure/runtime/sandbox"
+	"dure/runtime/swarm"
+	"dure/runtime/vcs"
+	"dure/runtime/vcs/checkout"
+	"dure/runtime/vcs/exchange"
+	"dure/runtime/vcs/git"
+	"dure/runtime/vcs/land"
+	"dure/runtime/world"
+)
+
+// Names in a run's folder.
+const (
+	teamSocket = "control.sock"
+	teamLog    = "log.db"
+	teamTables = "board.db"
+	teamRepo   = "repo.git"
+	teamAsked  = "run.json" // what the run was begun with, for who goes on with it
+)
+
+// swarmTeam is a run with all that it works with. What is opened is in closers, to be closed
+// the other way round.
+type swarmTeam struct {
+	o       *swarmRun
+	log     event.Log
+	gate    *gate.Gate
+	board   board.Board
+	repo    *vcs.Repository
+	lander  *land.Lander
+	host    *sandbox.Host
+	trees   *checkout.Cache
+	git     git.Program
+	hot     land.Gate
+	socket  net.Listener
+	logger  *slog.Logger
+	model   func(swarm.Role) inference.Model
+	closers []func() error
+}
+
+func (t *swarmTeam) later(f func() error) { t.closers = append(t.closers, f) }
+
+func (t *swarmTeam) close() error {
+	var err error
+	for i := len(t.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, t.closers[i]())
+	}
+	return err
+}
+
+// openTeam opens a run's folder, and begins the run if it is new.
+func openTeam(ctx context.Context, o *swarmRun, log io.Writer) (t *swarmTeam, err error) {
+	t = &swarmTeam{o: o, logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.close())
+		}
+	}()
+	if o.spec == "" {
+		if _, err := os.Stat(filepath.Join(o.folder, teamAsked)); errors.Is(err, fs.ErrNotExist) {
+			return t, fmt.Errorf("there is no run in %s: begin one with dure swarm run SPEC.md --repo DIR --check COMMAND", o.folder)
+		}
+	}
+	// Boxes may run as another user, who has to pass the folder, and cannot list it.
+	if err := os.MkdirAll(o.folder, 0o711); err != nil {
+		return t, err
+	}
+	if t.socket, err = control.Listen(filepath.Join(o.folder, teamSocket)); err != nil { // whoever has it has the folder
+		return t, err
+	}
+	t.later(t.socket.Close)
+	if o.fresh && o.spec != "" {
+		if err := clearTeam(o.folder); err != nil {
+			return t, err
+		}
+	}
+	if t.log, err = sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(o.folder, teamLog)}); err != nil {
+		return t, err
+	}
+	t.later(t.log.Close)
+	for _, step := range []func(context.Context) error{t.openModels, t.openGate, t.openRepo, t.openHost, t.begin, t.openBoard, t.openLander} {
+		if err := step(ctx); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// clearTeam removes what a run made, and nothing else.
+func clearTeam(folder string) error {
+	for _, name := range []string{teamLog, teamLog + "-wal", teamLog + "-shm", teamLog + ".changes", teamTables, teamTables + "-wal", teamTables + "-shm", teamTables + ".lock", teamRepo, teamRepo + ".new", teamAsked, "agents", "checks", "trees", "trial"} {
+		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
+			return fmt.Errorf("forget the run: %w", err)
+		}
+	}
+	return nil
+}
+
+// teamAsk is what a run needs to know again when it goes on.
+type teamAsk struct {
+	Script string `json:"script,omitempty"`
+	URL    string `json:"url,omitempty"`
+	Model  string `json:"model,omitempty"`
+	KeyEnv string `json:"key_env,omitempty"`
+}
+
+// openModels takes the models from the command line for a new run, and from what that
+// wrote down for one that goes on.
+func (t *swarmTeam) openModels(context.Context) (err error) {
+	file := filepath.Join(t.o.folder, teamAsked)
+	if t.o.spec == "" {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var a teamAsk
+		if err := json.Unmarshal(b, &a); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		t.o.models = swarmModels{a.Script, a.URL, a.Model, a.KeyEnv}
+	}
+	m := &t.o.models
+	if m.script != "" {
+		if m.script, err = filepath.Abs(m.script); err != nil {
+			return err
+		}
+	}
+	if t.model, err = m.open(); err != nil || t.o.spec == "" {
+		return err
+	}
+	b, err := json.Marshal(teamAsk{m.script, m.url, m.name, m.keyEnv})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, b, 0o600)
+}
+
+func (t *swarmTeam) openGate(ctx context.Context) (err error) {
+	if t.gate, err = gate.Open(ctx, t.log); err != nil {
+		return err
+	}
+	if t.gate.State().Phase == gate.PhaseEnded {
+		return errors.New("this team was ended by a person; --fresh with a specification begins another")
+	}
+	return nil
+}
+
+// openRepo opens the run's own repository, or makes it from the person's. It appears
+// under its name once it is whole.
+func (t *swarmTeam) openRepo(ctx context.Context) (err error) {
+	if t.git, err = git.Find(ctx, ""); err != nil {
+		return err
+	}
+	dir := filepath.Join(t.o.folder, teamRepo)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := t.importRepo(ctx, dir); err != nil {
+			return err
+		}
+	}
+	if t.repo, err = vcs.Open(ctx, dir, vcs.Options{Log: t.logger, Gate: t.hot.Allow, Git: t.git}); err != nil {
+		return err
+	}
+	t.later(t.repo.Close)
+	return nil
+}
+
+// openLander starts the landing job. What it did before counts.
+func (t *swarmTeam) openLander(ctx context.Context) (err error) {
+	var past error
+	t.lander, err = land.New(ctx, t.repo, land.Options{
+		Log: t.logger, Gate: &t.hot, Record: world.Record(ctx, t.log, t.logger), Past: world.Past(ctx, t.log, &past),
+	})
+	if err != nil {
+		return err
+	}
+	t.later(t.lander.Close)
+	return past
+}
+
+// openBoard opens the tables that the team shares.
+func (t *swarmTeam) openBoard(ctx context.Context) (err error) {
+	t.board, err = boardsqlite.Open(ctx, boardsqlite.Config{
+		Path: filepath.Join(t.o.folder, teamTables), Log: t.log, Limits: board.DefaultLimits(), Logger: t.logger,
+	})
+	if err != nil {
+		return err
+	}
+	t.later(t.board.Close)
+	return nil
+}
+
+// openHost finds out what sandboxes this machine allows.
+func (t *swarmTeam) openHost(ctx context.Context) (err error) {
+	// What a killed process was trying out is of no use to anybody.
+	trial := filepath.Join(t.o.folder, "trial")
+	if err := errors.Join(os.RemoveAll(trial), os.Mkdir(trial, 0o711)); err != nil {
+		return err
+	}
+	t.host, err = sandbox.Open(ctx, sandbox.Options{Dir: trial, Unsafe: t.o.unsafe, Log: t.logger})
+	if err != nil {
+		return err
+	}
+	t.later(t.host.Close)
+	t.trees, err = checkout.Open(filepath.Join(t.o.folder, "trees"), checkout.Options{Log: t.logger})
+	return err
+}
+
+// begin begins a new run. A run that is there is only gone on with if nothing else is
+// asked for.
+func (t *swarmTeam) begin(ctx context.Context) error {
+	s, err := swarm.Load(ctx, t.log)
+	if err != nil || t.o.spec == "" {
+		return err
+	}
+	if s.Started() != nil {
+		return errors.New("there is a run in this folder already: dure swarm run without a specification goes on with it, --fresh begins another")
+	}
+	text, err := t.o.specText()
+	if err != nil {
+		return err
+	}
+	base, ok := t.repo.Ref(t.repo.Main())
+	if !ok {
+		return errors.New("the repository has no commit yet: make one, so that there is something to begin at")
+	}
+	return swarm.Begin(ctx, t.log, time.Now(), swarm.Started{
+		Spec: text, Repo: t.o.repo, Base: base.String(), Check: t.o.check, Limits: t.o.limits, Approval: t.o.approval, Judge: t.o.judge,
+	})
+}
+
+// run runs the run, answers people, and prints what happens, until it is finished.
+func (t *swarmTeam) run(ctx context.Context, out io.Writer) (finished swarm.Finished, err error) {
+	rules, err := judge.Builtin()
+	if err != nil {
+		return finished, err
+	}
+	w := world.New(world.Config{
+		Dir: t.o.folder, Log: t.log, Repo: t.repo, Lander: t.lander, Trees: t.trees, Host: t.host, Git: t.git, Gate: t.gate, Board: t.board, Rules: rules,
+		Model: t.model, Params: func(swarm.Role) inference.Params { return inference.Params{TopP: 1} },
+		Now: time.Now, Logger: t.logger, MaxTurns: t.o.turns, CheckTime: t.o.checkTime,
+	})
+	c := swarm.New(t.log, w, time.Now, t.logger)
+	w.Join(c)
+	srv := &http.Server{Handler: control.Server{Gate: t.gate, Run: c, Ask: w.Ask}.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = srv.Serve(t.socket) }() // ends with Close
+	defer srv.Close()
+	head, err := t.log.Head(ctx)
+	if err != nil {
+		return finished, err
+	}
+	stop := make(chan event.Position, 1)
+	var telling sync.WaitGroup
+	telling.Go(func() { tell(ctx, t.log, head, out, stop) })
+	finished, err = c.Run(ctx)
+	last, headErr := t.log.Head(context.WithoutCancel(ctx))
+	stop <- last
+	telling.Wait()
+	if err == nil {
+		err = headErr
+	}
+	return finished, err
+}
+
+func (t *swarmTeam) importRepo(ctx context.Context, dir string) error {
+	if t.o.spec == "" {
+		return fmt.Errorf("the run has no repository: begin it again, with --fresh")
+	}
+	whole := dir + ".new"
+	if err := os.RemoveAll(whole); err != nil {
+		return err
+	}
+	r, done, err := exchange.Import(ctx, t.git, exchange.Source{Path: t.o.repo, Branch: t.o.branch}, whole, vcs.Options{Log: t.logger})
+	if err != nil {
+		return err
+	}
+	if err := r.Close(); err != nil {
+		return err
+	}
+	for _, path := range done.Uncommitted {
+		t.logger.Warn("not committed, so the team does not see it", "path", path)
+	}
+	return os.Rename(whole, dir)
+}

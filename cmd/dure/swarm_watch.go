@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dure/runtime/control"
+)
+
+func swarmWatchCommand(dir *string) *cobra.Command {
+	var every time.Duration
+	cmd := &cobra.Command{
+		Use: "watch", Short: "Show a run as it goes, until it is finished or you press Ctrl-C", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			c, err := teamClient(*dir)
+			if err != nil {
+				return err
+			}
+			for {
+				s, err := c.Status(ctx)
+				switch {
+				case ctx.Err() != nil:
+					return nil
+				case errors.Is(err, control.ErrNotRunning):
+					return fmt.Errorf("%w; dure swarm status tells how it stands", err)
+				case err != nil:
+					return err
+				}
+				var b strings.Builder
+				b.WriteString("\x1b[H\x1b[2J")
+				if err := printTeamStatus(&b, s, false); err != nil {
+					return err
+				}
+				fmt.Fprintf(&b, "\n%s, every %v; Ctrl-C ends the watching only\n", time.Now().Format("15:04:05"), every)
+				fmt.Fprint(cmd.OutOrStdout(), b.String())
+				if s.Run != nil && s.Run.Finished != nil {
+					return nil
+				}
+				if sleep(ctx, every) != nil {
+					return nil
+				}
+			}
+		},
+	}
+	cmd.Flags().DurationVar(&every, "every", time.Second, "how often to look")
+	return cmd
+}
+
+func swarmAskCommand(dir *string) *cobra.Command {
+	return &cobra.Command{
+		Use: "ask AGENT QUESTION", Short: "Ask an agent something beside its work", Args: cobra.MinimumNArgs(2),
+		Long: `The agent answers in one turn, as it stands; its work goes on and knows nothing of the
+question. To tell it something, dure swarm tell.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := teamClient(*dir)
+			if err != nil {
+				return err
+			}
+			answer, err := c.Ask(cmd.Context(), person(), args[0], strings.Join(args[1:], " "))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), answer)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,170 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"dure/inference"
+	"dure/runtime/agent"
+	"dure/runtime/board"
+	"dure/runtime/swarm"
+	"dure/runtime/tool/builtin"
+)
+
+// Work implements swarm.World.
+func (w *World) Work(ctx context.Context, a swarm.Assignment) (swarm.Report, error) {
+	r, err := w.work(ctx, a)
+	if err != nil {
+		return r, ended(fmt.Errorf("%s on %s: %w", a.Agent, a.Task, err))
+	}
+	return r, nil
+}
+
+func (w *World) work(ctx context.Context, a swarm.Assignment) (r swarm.Report, err error) {
+	t, err := w.thread(ctx, a)
+	if err != nil {
+		return r, err
+	}
+	p, err := w.open(ctx, t, a.Role)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	end, err := w.live(ctx, t, p, a)
+	if err != nil {
+		return r, err
+	}
+	r = report(a, end)
+	if !commits(a.Role) {
+		return r, nil
+	}
+	c, err := w.commit(ctx, p.Box, a.Agent, t.base, message(a, r))
+	switch {
+	case unfit(err):
+		// The agent has to change what it did; it hears of it as of a failing check.
+		r.Commit, r.GaveUp = c.Commit.String(), "its work cannot be committed: "+err.Error()
+		return r, nil
+	case err != nil:
+		return r, err
+	}
+	r.Commit = c.Commit.String()
+	if len(c.LeftOut) > 0 {
+		r.Summary += "\nLeft out of the commit:\n" + strings.Join(c.LeftOut, "\n")
+	}
+	return r, nil
+}
+
+// patience is for a verdict of the rules.
+const patience = 10 * time.Second
+
+// report is an agent's end as the run knows it.
+func report(a swarm.Assignment, end agent.Ended) swarm.Report {
+	var r swarm.Report
+	r.Summary, r.Plan = builtin.SplitDone(end.Text)
+	if r.Plan == "" && a.Role == swarm.RoleLead {
+		r.Plan = r.Summary
+	}
+	switch end.Outcome {
+	case agent.Done:
+	case agent.Silent:
+		r.GaveUp = "it stopped calling tools"
+	case agent.TooLong:
+		r.GaveUp = "it had as many turns as it may have"
+	default:
+		r.GaveUp = "it was " + string(end.Outcome)
+	}
+	return r
+}
+
+// message of a commit.
+func message(a swarm.Assignment, r swarm.Report) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(fmt.Sprintf("%s: %s\n\n%s\n", a.Task, a.Title, r.Summary), "\x00", ""), "?")
+}
+
+// live has the agent of a thread go on to the end of its round.
+func (w *World) live(ctx context.Context, t thread, p place, a swarm.Assignment) (agent.Ended, error) {
+	tables, err := w.tables(ctx, a)
+	if err != nil {
+		return agent.Ended{}, err
+	}
+	guard, err := w.guard(&desk{w, t, p, a, tables})
+	if err != nil {
+		return agent.Ended{}, err
+	}
+	ag := &agent.Agent{
+		Born:  t.born,
+		Model: pulse{w.Gate.Model(w.Model(a.Role)), func(ctx context.Context, turns int) { w.pulse(ctx, a.Agent, turns) }},
+		Guard: guard, Log: w.Log, Inbox: &inbox{log: w.Log, last: t.born.Mail, tables: tables},
+		Params: w.Params(a.Role), Priority: priority(a.Role), MaxTurns: w.MaxTurns, Wait: sleep,
+		Again: agent.Again{Round: a.Epoch - t.first, Text: again(a)},
+	}
+	return ag.Run(ctx)
+}
+
+// tables are the team's tables, as an agent may use them. A judge has none: it knows what
+// it sees, and nothing that others say.
+func (w *World) tables(ctx context.Context, a swarm.Assignment) (board.Gateway, error) {
+	if a.Role == swarm.RoleJudge {
+		return nil, nil
+	}
+	return w.Board.Join(ctx, board.Agent{Name: a.Agent, Crew: a.Crew, Role: board.Role(a.Role)})
+}
+
+func priority(r swarm.Role) inference.Priority {
+	switch r {
+	case swarm.RoleLead, swarm.RolePlanner:
+		return inference.PriorityPlanner
+	case swarm.RoleMerger, swarm.RoleJudge:
+		return inference.PriorityMerge
+	}
+	return inference.PriorityWorker
+}
+
+// pulse tells the run of each turn that an agent takes. That it cannot be told, since
+// the run ends, is no failure of the turn.
+func (w *World) pulse(ctx context.Context, name string, turns int) {
+	if err := w.run.Turned(ctx, name, turns); err != nil && ctx.Err() == nil && !errors.Is(err, swarm.ErrNotRunning) {
+		w.Logger.Warn("a turn was not counted", "agent", name, "error", err)
+	}
+}
+
+// pulse is a model that tells how many turns it was asked for.
+type pulse struct {
+	inference.Model
+	tell func(ctx context.Context, turns int)
+}
+
+// Generate implements inference.Model.
+func (p pulse) Generate(ctx context.Context, req *inference.Request) iter.Seq2[inference.Event, error] {
+	return func(yield func(inference.Event, error) bool) {
+		for e, err := range p.Model.Generate(ctx, req) {
+			if e.Kind == inference.EventDone && err == nil {
+				turns := 1
+				for _, m := range req.Messages {
+					if m.Role == inference.RoleAssistant {
+						turns++
+					}
+				}
+				p.tell(ctx, turns)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
