@@ -54,7 +54,7 @@ stop with. Without --dir the team is meant that was run last.`,
 			func(ctx context.Context, c *control.Client, reason string) (control.Status, error) {
 				return c.End(ctx, person(), reason)
 			}),
-		swarmOverruleCommand(&dir), swarmExtendCommand(&dir), swarmListCommand(), swarmWatchCommand(&dir), swarmAskCommand(&dir), swarmReportCommand(&dir), swarmDiffCommand(&dir), swarmAcceptCommand(&dir))
+		swarmOverruleCommand(&dir), swarmExtendCommand(&dir), swarmListCommand(), swarmCapsCommand(&dir), swarmWatchCommand(&dir), swarmAskCommand(&dir), swarmReportCommand(&dir), swarmDiffCommand(&dir), swarmAcceptCommand(&dir))
 	for _, o := range swarmOrders {
 		cmd.AddCommand(o.command(&dir))
 	}

@@ -1,34 +1,90 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 
 	"dure/inference"
+	"dure/inference/catalog"
 	"dure/inference/remote"
+	"dure/runtime/budget"
 	"dure/runtime/scripted"
 	"dure/runtime/swarm"
 )
 
-// swarmModels says who thinks for a team.
+// swarmModels says who thinks for a team. What models.yaml says of a role comes first,
+// then the server that is named here.
 type swarmModels struct{ script, url, name, keyEnv string }
 
+// thinker is who thinks for a role, and for how much.
+type thinker struct {
+	model  inference.Model
+	rate   budget.Rate
+	params inference.Params
+}
+
 // open returns the model of each role.
-func (m swarmModels) open() (func(swarm.Role) inference.Model, error) {
+func (m swarmModels) open(cat *catalog.Catalog) (map[swarm.Role]thinker, error) {
 	if m.script != "" {
 		return m.scripted()
 	}
-	key, err := remote.ReadKey(os.LookupEnv, m.keyEnv, "")
-	if err != nil {
-		return nil, err
+	all := map[swarm.Role]thinker{}
+	for _, role := range catalog.TeamRoles {
+		t, err := m.thinker(cat, role)
+		if err != nil {
+			return nil, fmt.Errorf("the model of the %s: %w", role, err)
+		}
+		all[swarm.Role(role)] = t
 	}
-	at := remote.Endpoint{Base: m.url, Model: m.name, Key: key, Own: true}
-	model := remote.Patient(remote.OpenAI(at, http.DefaultClient), remote.Patience{})
-	return func(swarm.Role) inference.Model { return model }, nil
+	return all, nil
 }
 
-func (m swarmModels) scripted() (func(swarm.Role) inference.Model, error) {
+func (m swarmModels) thinker(cat *catalog.Catalog, role string) (thinker, error) {
+	a, err := cat.Assigned(role)
+	if err != nil {
+		return thinker{}, err
+	}
+	at := remote.Endpoint{Base: m.url, Model: m.name, Own: true}
+	keyEnv, keyFile, api := m.keyEnv, "", ""
+	switch {
+	case a.Given && a.Endpoint != nil:
+		e := a.Endpoint
+		at = remote.Endpoint{Base: e.URL, Model: e.Model, Own: e.Here(), Context: e.Context, MaxTokens: a.MaxTokens, Reasoning: a.Reasoning}
+		keyEnv, keyFile, api = e.KeyEnv, e.KeyFile, e.API
+	case a.Given:
+		at.Model, at.MaxTokens, at.Reasoning = a.Entry.Name, a.MaxTokens, a.Reasoning
+	}
+	if at.Key, err = remote.ReadKey(os.LookupEnv, keyEnv, keyFile); err != nil {
+		return thinker{}, err
+	}
+	model := remote.OpenAI(at, http.DefaultClient)
+	if api == "anthropic" {
+		model = remote.Anthropic(at, http.DefaultClient)
+	}
+	return thinker{
+		model:  remote.Patient(model, remote.Patience{}),
+		rate:   rateOf(a, at),
+		params: inference.Params{TopP: 1, Temperature: 0.6, MaxTokens: a.MaxTokens},
+	}, nil
+}
+
+func rateOf(a catalog.Assigned, at remote.Endpoint) budget.Rate {
+	r := budget.Rate{Model: at.Model, Longest: int64(at.MaxTokens), Local: true}
+	if u, err := url.Parse(at.Base); err == nil {
+		r.Host = u.Host
+	}
+	if a.Given {
+		r.Local = a.Local()
+		r.Price = budget.Price{Input: a.Rates.Input, Cached: a.Rates.Cached, Output: a.Rates.Output}
+	}
+	return r
+}
+
+func (m swarmModels) scripted() (map[swarm.Role]thinker, error) {
 	b, err := os.ReadFile(m.script)
 	if err != nil {
 		return nil, err
@@ -41,5 +97,29 @@ func (m swarmModels) scripted() (func(swarm.Role) inference.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.script, err)
 	}
-	return func(swarm.Role) inference.Model { return model }, nil
+	all := map[swarm.Role]thinker{}
+	for _, role := range catalog.TeamRoles {
+		all[swarm.Role(role)] = thinker{model, budget.Rate{Model: model.Info().Name, Local: true}, inference.Params{TopP: 1}}
+	}
+	return all, nil
+}
+
+// terms are the prices of the models, under caps.
+func terms(all map[swarm.Role]thinker, caps budget.Caps) budget.Terms {
+	t := budget.Terms{Rates: map[string]budget.Rate{}, Caps: caps}
+	for role, who := range all {
+		t.Rates[string(role)] = who.rate
+	}
+	return t
+}
+
+// capped tells a person that a cap holds a call up. Calls wait until there is room again.
+type cappedTeam struct{ logger *slog.Logger }
+
+// Ask implements budget.Asker.
+func (c cappedTeam) Ask(_ context.Context, stops []budget.Stop) error {
+	for _, s := range stops {
+		c.logger.Warn("a cap is reached, and calls of models wait: dure swarm caps raises it", "cap", s.String())
+	}
+	return nil
 }

@@ -28,7 +28,9 @@ type swarmRun struct {
 	judge      bool
 	unsafe     bool
 	fresh      bool
+	caps       capFlags
 	checkTime  time.Duration
+	shellTime  time.Duration
 	turns      int
 }
 
@@ -73,6 +75,8 @@ nothing: dure swarm run without a specification goes on where the run was.`,
 	f.DurationVar(&o.limits.Time, "time", 0, "how long the run may take (as long as it takes)")
 	f.IntVar(&o.turns, "turns", 200, "how many turns an agent may take before its task comes back")
 	f.DurationVar(&o.checkTime, "check-time", 30*time.Minute, "how long a check may take")
+	f.DurationVar(&o.shellTime, "shell-time", 10*time.Minute, "how long one command of an agent may take")
+	o.caps.register(f)
 	f.BoolVar(&yes, "yes", false, "workers start as soon as there is a plan")
 	f.BoolVar(&o.judge, "judge", false, "a judge agent looks at each task's work, too, before it lands")
 	f.BoolVar(&o.fresh, "fresh", false, "forget the run that was in the folder")
@@ -117,6 +121,9 @@ func (o *swarmRun) run(ctx context.Context, out, log io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
 	fmt.Fprintf(out, "The run is in %s. In another terminal: dure swarm status\n", o.folder)
+	if text := t.ledger.Report().Terms.Statement(); o.models.script == "" {
+		fmt.Fprintln(out, text)
+	}
 	if o.spec == "" {
 		s, err := swarm.Load(ctx, t.log)
 		if err != nil {

@@ -183,8 +183,20 @@ func TestSwarmRun(t *testing.T) {
 	if text, err := p.dure("run", "ask", "nobody", "x").CombinedOutput(); err == nil || !strings.Contains(string(text), "no such agent") {
 		t.Errorf("asked nobody: %v\n%s", err, text)
 	}
+	if text, err := p.dure("run", "caps", "--max-tokens", "100").CombinedOutput(); err != nil || !strings.Contains(string(text), "caps: run 100 tokens") {
+		t.Errorf("caps: %v\n%s", err, text)
+	}
 	if text, err := p.dure("run", "approve", "go").CombinedOutput(); err != nil {
 		t.Fatalf("approve: %v\n%s", err, text)
+	}
+	// Nobody is asked any more under that cap, and the run waits; with another it goes on.
+	select {
+	case err := <-ended:
+		t.Fatalf("the run ended under its cap: %v\n%s", err, out.String())
+	case <-time.After(300 * time.Millisecond):
+	}
+	if text, err := p.dure("run", "caps", "--max-tokens", "0", "--max-cost", "5").CombinedOutput(); err != nil || !strings.Contains(string(text), "local") {
+		t.Errorf("caps: %v\n%s", err, text)
 	}
 	select {
 	case err := <-ended:
@@ -245,6 +257,10 @@ func (p playground) report(folder string) {
 	}
 	if last := r.Curve[len(r.Curve)-1]; agents != roles || last.Tokens != agents.Prompt+agents.Completion || last.Done != 6 || agents.Completion == 0 {
 		p.t.Errorf("tokens of agents %+v, of roles %+v, of the curve %+v", agents, roles, last)
+	}
+	// Row 54: the accounts are the same tokens.
+	if run := r.Accounts.Run; run.Uncached+run.Cached != agents.Prompt || run.Cached != agents.Cached || run.Output != agents.Completion {
+		p.t.Errorf("accounts %+v, agents %+v", run, agents)
 	}
 	page := filepath.Join(p.dir, "report.html")
 	if out, err := p.dure(folder, "report", "--out", page).CombinedOutput(); err != nil {
@@ -372,5 +388,59 @@ func callsOnce(t *testing.T, folder string) {
 	}
 	if len(started) == 0 {
 		t.Error("no call is in the log")
+	}
+}
+
+// Row 64: a judge looks at what passed its check, in a context of its own, and cites the
+// check's output; what it turns down comes back to its worker. A file too large to be
+// committed is said while its worker can take it away again.
+func TestSwarmJudge(t *testing.T) {
+	p := newPlayground(t)
+	script := `
+latency: 10ms
+parts:
+  - name: lead
+    role: lead
+    turns:
+      - calls: [{tool: spawn, arguments: {title: greet, text: "task: greet\nPut a name into lib/greet.sh.", check: "grep -n name lib/greet.sh"}}]
+      - calls: [{tool: done, arguments: {summary: "One task."}}]
+      - name: over
+        calls: [{tool: done, arguments: {summary: "It is on main."}}]
+  - name: greet
+    role: worker
+    task: greet
+    turns:
+      - calls: [{tool: read, arguments: {path: lib/greet.sh}}]
+      - calls: [{tool: write, arguments: {path: lib/greet.sh, content: "# name\n"}}]
+      - calls: [{tool: shell, arguments: {command: "truncate -s 101M big.bin"}}]
+      - calls: [{tool: done, arguments: {summary: "with a large file"}}]
+      - calls: [{tool: shell, arguments: {command: "rm big.bin"}}]
+      - calls: [{tool: done, arguments: {summary: "a comment that fools the check"}}]
+      - calls: [{tool: write, arguments: {path: lib/greet.sh, content: "echo hello name\n"}}]
+      - calls: [{tool: done, arguments: {summary: "greets by name"}}]
+  - name: judge
+    role: judge
+    turns:
+      - calls: [{tool: shell, arguments: {command: "sh lib/greet.sh; echo ended"}}]
+        next: [{if: 'hello name', go: good}]
+      - calls: [{tool: verdict, arguments: {passed: "no", citation: "words that nobody printed", reason: "x"}}]
+      - calls: [{tool: verdict, arguments: {passed: "no", citation: "1:# name", reason: "it greets nobody"}}]
+      - name: good
+        calls: [{tool: verdict, arguments: {passed: "yes", citation: "1:echo hello name", reason: "it greets"}}]
+`
+	if err := os.WriteFile(filepath.Join(p.dir, "script.yaml"), []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.dure("run", "run", "SPEC.md", "--repo", "repo", "--check", "grep -q 'echo hello name' lib/greet.sh", "--script", "script.yaml", "--yes", "--judge").CombinedOutput()
+	if strings.Contains(string(out), "this machine allows no sandbox") {
+		t.Skipf("SKIPPED: %s", out)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"done with a large file: failed", "verdict words that nobody printed no x: failed", "says it fails: it greets nobody", "says it passes: it greets", "finished: done"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"dure/inference"
 	"dure/runtime/board"
 	boardsqlite "dure/runtime/board/sqlite"
+	"dure/runtime/budget"
 	"dure/runtime/control"
 	"dure/runtime/event"
 	"dure/runtime/event/sqlite"
@@ -57,7 +58,8 @@ type swarmTeam struct {
 	hot     land.Gate
 	socket  net.Listener
 	logger  *slog.Logger
-	model   func(swarm.Role) inference.Model
+	models  map[swarm.Role]thinker
+	ledger  *budget.Ledger
 	closers []func() error
 }
 
@@ -101,7 +103,7 @@ func openTeam(ctx context.Context, o *swarmRun, log io.Writer) (t *swarmTeam, er
 		return t, err
 	}
 	t.later(t.log.Close)
-	for _, step := range []func(context.Context) error{t.openModels, t.openGate, t.openRepo, t.openHost, t.begin, t.openBoard, t.openLander} {
+	for _, step := range []func(context.Context) error{t.openModels, t.openGate, t.openRepo, t.openHost, t.begin, t.openLedger, t.openBoard, t.openLander} {
 		if err := step(ctx); err != nil {
 			return t, err
 		}
@@ -148,7 +150,15 @@ func (t *swarmTeam) openModels(context.Context) (err error) {
 			return err
 		}
 	}
-	if t.model, err = m.open(); err != nil || t.o.spec == "" {
+	home, err := homeDir()
+	if err != nil {
+		return err
+	}
+	cat, err := openCatalog(home)
+	if err != nil {
+		return err
+	}
+	if t.models, err = m.open(cat); err != nil || t.o.spec == "" {
 		return err
 	}
 	b, err := json.Marshal(teamAsk{m.script, m.url, m.name, m.keyEnv})
@@ -198,6 +208,21 @@ func (t *swarmTeam) openLander(ctx context.Context) (err error) {
 	}
 	t.later(t.lander.Close)
 	return past
+}
+
+// openLedger opens the accounts, and puts the prices of the models in force. The caps of
+// a run that goes on stay what they are.
+func (t *swarmTeam) openLedger(ctx context.Context) (err error) {
+	if t.ledger, err = budget.Open(ctx, t.log, cappedTeam{t.logger}); err != nil {
+		return err
+	}
+	caps := t.ledger.Report().Terms.Caps
+	if t.o.spec != "" {
+		if caps, err = t.o.caps.caps(); err != nil {
+			return err
+		}
+	}
+	return t.ledger.Set(ctx, terms(t.models, caps))
 }
 
 // openBoard opens the tables that the team shares.
@@ -259,12 +284,13 @@ func (t *swarmTeam) run(ctx context.Context, out io.Writer) (finished swarm.Fini
 	}
 	w := world.New(world.Config{
 		Dir: t.o.folder, Log: t.log, Repo: t.repo, Lander: t.lander, Trees: t.trees, Host: t.host, Git: t.git, Gate: t.gate, Board: t.board, Rules: rules,
-		Model: t.model, Params: func(swarm.Role) inference.Params { return inference.Params{TopP: 1} },
-		Now: time.Now, Logger: t.logger, MaxTurns: t.o.turns, CheckTime: t.o.checkTime,
+		Model:  func(r swarm.Role) inference.Model { return t.ledger.Model(t.models[r].model, string(r)) },
+		Params: func(r swarm.Role) inference.Params { return t.models[r].params },
+		Now:    time.Now, Logger: t.logger, MaxTurns: t.o.turns, CheckTime: t.o.checkTime, ToolTime: t.o.shellTime,
 	})
 	c := swarm.New(t.log, w, time.Now, t.logger)
 	w.Join(c)
-	srv := &http.Server{Handler: control.Server{Gate: t.gate, Run: c, Ask: w.Ask}.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	srv := &http.Server{Handler: control.Server{Gate: t.gate, Run: c, Ask: w.Ask, Ledger: t.ledger}.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = srv.Serve(t.socket) }() // ends with Close
 	defer srv.Close()
 	head, err := t.log.Head(ctx)

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"dure/runtime/budget"
 	"dure/runtime/gate"
 )
 
@@ -63,13 +64,15 @@ func (c *Client) Overrule(ctx context.Context, by string, call gate.CallID, reas
 
 // View is the run now. ErrNotRunning: nobody runs it.
 func (c *Client) View(ctx context.Context) (v View, err error) {
-	return v, c.ask(ctx, http.MethodGet, "run", nil, &v)
+	err = c.ask(ctx, http.MethodGet, "run", nil, &v)
+	return v, err
 }
 
 // Order asks something of a run by its name: approve, reject, answer, pause, unpause,
 // finish, steer, kill, park, reopen, extend.
 func (c *Client) Order(ctx context.Context, name string, o Order) (v View, err error) {
-	return v, c.ask(ctx, http.MethodPost, "run/"+name, o, &v)
+	err = c.ask(ctx, http.MethodPost, "run/"+name, o, &v)
+	return v, err
 }
 
 // Ask asks an agent something beside its work.
@@ -79,11 +82,19 @@ func (c *Client) Ask(ctx context.Context, by, agent, question string) (string, e
 	return a.Answer, err
 }
 
+// Caps is what a run's models have used; an order with caps puts these in force.
+func (c *Client) Caps(ctx context.Context, o Order) (r budget.Report, err error) {
+	err = c.ask(ctx, http.MethodPost, "run/caps", o, &r)
+	return r, err
+}
+
 func (c *Client) do(ctx context.Context, method, path string, d *decision) (s Status, err error) {
 	if d == nil {
-		return s, c.ask(ctx, method, path, nil, &s)
+		err = c.ask(ctx, method, path, nil, &s)
+		return s, err
 	}
-	return s, c.ask(ctx, method, path, d, &s)
+	err = c.ask(ctx, method, path, d, &s)
+	return s, err
 }
 
 func (c *Client) ask(ctx context.Context, method, path string, in, out any) error {

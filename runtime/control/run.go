@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"dure/runtime/budget"
 	"dure/runtime/swarm"
 )
 
@@ -116,6 +117,7 @@ type Order struct {
 	Agent    string        `json:"agent,omitempty"`
 	Task     swarm.TaskID  `json:"task,omitempty"`
 	Limits   *swarm.Limits `json:"limits,omitempty"` // of extend
+	Caps     *budget.Caps  `json:"caps,omitempty"`   // of caps; nil leaves them
 }
 
 // orders are what can be asked for, by name.
@@ -159,6 +161,27 @@ func askHandler(m *http.ServeMux, ask func(ctx context.Context, by, agent, quest
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(Answer{text}) // the client is gone
+	})
+}
+
+// capsHandler adds the route that tells what was used, and changes the caps.
+func capsHandler(m *http.ServeMux, ledger *budget.Ledger) {
+	m.HandleFunc("POST /v1/run/caps", func(w http.ResponseWriter, r *http.Request) {
+		var o Order
+		if err := decode(w, r, &o); err != nil {
+			fail(w, http.StatusBadRequest, err)
+			return
+		}
+		if o.Caps != nil {
+			terms := ledger.Report().Terms
+			terms.Caps = *o.Caps
+			if err := ledger.Set(r.Context(), terms); err != nil {
+				fail(w, http.StatusBadRequest, err)
+				return
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(ledger.Report()) // the client is gone
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"dure/runtime/budget"
 	"dure/runtime/gate"
 	"dure/runtime/swarm"
 )
@@ -42,9 +43,11 @@ type Server struct {
 	Gate *gate.Gate
 	// Agents may be nil.
 	Agents func() []Agent
-	// Run, if the team has one. Ask asks an agent of it something beside its work.
-	Run Run
-	Ask func(ctx context.Context, by, agent, question string) (string, error)
+	// Run, if the team has one. Ask asks an agent of it something beside its work; Ledger
+	// has its accounts.
+	Run    Run
+	Ledger *budget.Ledger
+	Ask    func(ctx context.Context, by, agent, question string) (string, error)
 }
 
 // maxPath is what the kernel takes as a socket's name.
@@ -78,6 +81,7 @@ func (s Server) Handler() http.Handler {
 	if s.Run != nil {
 		runHandlers(m, s.Run)
 		askHandler(m, s.Ask)
+		capsHandler(m, s.Ledger)
 	}
 	return m
 }

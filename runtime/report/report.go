@@ -11,6 +11,7 @@ import (
 
 	"dure/runtime/agent"
 	"dure/runtime/board"
+	"dure/runtime/budget"
 	"dure/runtime/event"
 	"dure/runtime/swarm"
 	"dure/runtime/tool"
@@ -40,6 +41,8 @@ type Report struct {
 
 	Roles  map[string]Tokens `json:"roles"` // by role of the agent
 	Agents []Agent           `json:"agents"`
+	// Accounts are what the models used, and cost by their prices.
+	Accounts budget.Report `json:"accounts"`
 
 	Calls   map[string]map[string]int `json:"calls"` // by tool and outcome
 	Blocked int                       `json:"blocked"`
@@ -120,6 +123,7 @@ type fold struct {
 	r      *Report
 	state  *swarm.State
 	hot    *land.Hot
+	budget *budget.State
 	agents map[string]*Agent
 	now    Point // sums, without the second
 	points []Point
@@ -128,13 +132,16 @@ type fold struct {
 func newFold() *fold {
 	return &fold{
 		r:     &Report{Ended: map[string]int{}, Roles: map[string]Tokens{}, Calls: map[string]map[string]int{}, Landed: map[string]int{}, Tables: map[string]Counts{}},
-		state: swarm.NewState(), hot: land.NewHot(land.HotPolicy{}), agents: map[string]*Agent{},
+		state: swarm.NewState(), hot: land.NewHot(land.HotPolicy{}), agents: map[string]*Agent{}, budget: budget.NewState(),
 	}
 }
 
 func (f *fold) apply(e event.Event) error {
 	f.r.Events++
 	f.r.Last = e.Time
+	if err := f.budget.Apply(e); err != nil {
+		return err
+	}
 	var err error
 	switch {
 	case e.Stream == swarm.Stream:
@@ -303,6 +310,7 @@ func (f *fold) report() *Report {
 		sum.add(a.Tokens)
 		r.Roles[string(a.Role)] = sum
 	}
+	r.Accounts = f.budget.Report()
 	r.Hottest, r.Curve = f.hot.Top(20), f.points
 	return r
 }

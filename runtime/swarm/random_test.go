@@ -357,4 +357,3 @@ func (c *chaos) indexes(rt *rapid.T) {
 		rt.Fatalf("%d alive, counts %d", alive, s.Alive())
 	}
 }
-
