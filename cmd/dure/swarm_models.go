@@ -29,11 +29,16 @@ type thinker struct {
 
 // open returns the model of each role.
 func (m swarmModels) open(cat *catalog.Catalog) (map[swarm.Role]thinker, error) {
-	if m.script != "" {
-		return m.scripted()
-	}
 	all := map[swarm.Role]thinker{}
+	if m.script != "" {
+		if err := m.scripted(all); err != nil {
+			return nil, err
+		}
+	}
 	for _, role := range catalog.TeamRoles {
+		if _, has := all[swarm.Role(role)]; has {
+			continue
+		}
 		t, err := m.thinker(cat, role)
 		if err != nil {
 			return nil, fmt.Errorf("the model of the %s: %w", role, err)
@@ -84,24 +89,31 @@ func rateOf(a catalog.Assigned, at remote.Endpoint) budget.Rate {
 	return r
 }
 
-func (m swarmModels) scripted() (map[swarm.Role]thinker, error) {
+// scripted adds the roles that the script has parts for.
+func (m swarmModels) scripted(all map[swarm.Role]thinker) error {
 	b, err := os.ReadFile(m.script)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s, err := scripted.Decode(m.script, b)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	model, err := scripted.New(s, scripted.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.script, err)
+		return fmt.Errorf("%s: %w", m.script, err)
 	}
-	all := map[swarm.Role]thinker{}
-	for _, role := range catalog.TeamRoles {
-		all[swarm.Role(role)] = thinker{model, budget.Rate{Model: model.Info().Name, Local: true}, inference.Params{TopP: 1}}
+	who := thinker{model, budget.Rate{Model: model.Info().Name, Local: true}, inference.Params{TopP: 1}}
+	for _, p := range s.Parts {
+		if p.Role != "" {
+			all[swarm.Role(p.Role)] = who
+			continue
+		}
+		for _, role := range catalog.TeamRoles { // a part for whoever asks
+			all[swarm.Role(role)] = who
+		}
 	}
-	return all, nil
+	return nil
 }
 
 // terms are the prices of the models, under caps.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dure/inference"
+	"dure/runtime/budget"
 	"dure/runtime/control"
 	"dure/runtime/swarm"
 )
@@ -26,6 +28,7 @@ type swarmRun struct {
 	limits     swarm.Limits
 	approval   bool
 	judge      bool
+	mustCall   bool
 	unsafe     bool
 	fresh      bool
 	caps       capFlags
@@ -66,7 +69,7 @@ nothing: dure swarm run without a specification goes on where the run was.`,
 	f.StringVar(&o.repo, "repo", "", "the git repository to work on; only what is committed counts")
 	f.StringVar(&o.branch, "branch", "", "its branch to begin at (the one that is checked out)")
 	f.StringVar(&o.check, "check", "", "the command that passes when the specification is met")
-	f.StringVar(&o.models.script, "script", "", "answers come from this file, not from a model")
+	f.StringVar(&o.models.script, "script", "", "the roles that this file has answers for get them from it, not from a model")
 	f.StringVar(&o.models.url, "url", "http://127.0.0.1:8484/v1", "the server that thinks: dure serve, or another with OpenAI's API")
 	f.StringVar(&o.models.name, "model", "", "the model's name there (the server's choice)")
 	f.StringVar(&o.models.keyEnv, "key-env", "", "the environment variable with the server's key")
@@ -77,6 +80,7 @@ nothing: dure swarm run without a specification goes on where the run was.`,
 	f.DurationVar(&o.checkTime, "check-time", 30*time.Minute, "how long a check may take")
 	f.DurationVar(&o.shellTime, "shell-time", 10*time.Minute, "how long one command of an agent may take")
 	o.caps.register(f)
+	f.BoolVar(&o.mustCall, "must-call", false, "each answer of a model has to call one tool: for small models, and servers that can hold them to it")
 	f.BoolVar(&yes, "yes", false, "workers start as soon as there is a plan")
 	f.BoolVar(&o.judge, "judge", false, "a judge agent looks at each task's work, too, before it lands")
 	f.BoolVar(&o.fresh, "fresh", false, "forget the run that was in the folder")
@@ -121,8 +125,8 @@ func (o *swarmRun) run(ctx context.Context, out, log io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
 	fmt.Fprintf(out, "The run is in %s. In another terminal: dure swarm status\n", o.folder)
-	if text := t.ledger.Report().Terms.Statement(); o.models.script == "" {
-		fmt.Fprintln(out, text)
+	if rates := t.ledger.Report().Terms; served(rates) {
+		fmt.Fprintln(out, rates.Statement())
 	}
 	if o.spec == "" {
 		s, err := swarm.Load(ctx, t.log)
@@ -150,6 +154,24 @@ func (o *swarmRun) run(ctx context.Context, out, log io.Writer) (err error) {
 		fmt.Fprintln(out, "dure swarm diff shows what it changed, dure swarm accept brings it to your repository.")
 	}
 	return nil
+}
+
+// served reports whether a role's model is behind an endpoint, and no script.
+func served(t budget.Terms) bool {
+	for _, r := range t.Rates {
+		if r.Host != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// choice says whether an answer has to call a tool.
+func (o *swarmRun) choice() inference.ToolChoice {
+	if o.mustCall {
+		return inference.ToolChoice{Mode: inference.ToolRequired, Single: true}
+	}
+	return inference.ToolChoice{}
 }
 
 // specText is the specification's text.

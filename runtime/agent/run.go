@@ -23,11 +23,13 @@ type Inbox interface {
 // Agent is what an agent works with.
 type Agent struct {
 	Born
-	Model    inference.Model // behind the team's gate
-	Guard    *tool.Guard
-	Log      event.Log
-	Inbox    Inbox // may be nil
-	Params   inference.Params
+	Model  inference.Model // behind the team's gate
+	Guard  *tool.Guard
+	Log    event.Log
+	Inbox  Inbox // may be nil
+	Params inference.Params
+	// Choice says whether each answer has to call a tool: small models forget to.
+	Choice   inference.ToolChoice
 	Priority inference.Priority
 	// MaxTurns bounds the turns of a round.
 	MaxTurns int
@@ -187,7 +189,7 @@ func (a *Agent) generate(ctx context.Context, s State) (Turned, error) {
 	session := strings.TrimPrefix(Stream(a.Name, a.Thread), "agent/")
 	var content, reasoning strings.Builder
 	for e, err := range a.Model.Generate(ctx, &inference.Request{
-		ID: fmt.Sprintf("%s-%d", session, turn), Messages: s.Messages(), Params: a.Params, Tools: a.Guard.Specs(),
+		ID: fmt.Sprintf("%s-%d", session, turn), Messages: s.Messages(), Params: a.Params, Tools: a.Guard.Specs(), ToolChoice: a.Choice,
 		Caller: inference.Caller{Session: session, Agent: a.Name, Parent: a.Parent, Priority: a.Priority, Next: inference.PhaseWaiting},
 	}) {
 		if err != nil {

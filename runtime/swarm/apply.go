@@ -60,6 +60,7 @@ func (s *State) applyRun(payload any, at time.Time) {
 		s.limits = p.Limits
 		s.extend(p)
 		s.resume(at)
+		s.refreshAll() // what comes back too often is a matter of the limits
 	case Paused:
 		s.paused = &p
 		s.halt(at)
@@ -115,9 +116,7 @@ func (s *State) applyPlan(payload any) {
 		s.draft = &p
 	case Approved:
 		s.approved = &p
-		for _, t := range s.tasks[1:] {
-			s.refresh(t)
-		}
+		s.refreshAll()
 	case Rejected:
 		s.draft = nil
 		t.Phase, t.Note = PhaseWaiting, fmt.Sprintf("%s does not approve the plan: %s", p.By, p.Note)

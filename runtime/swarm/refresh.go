@@ -32,6 +32,13 @@ func (s *State) refreshBelow(t *Task) {
 	}
 }
 
+// refreshAll does it for all tasks: what all depend on has changed.
+func (s *State) refreshAll() {
+	for _, t := range s.tasks[1:] {
+		s.refresh(t)
+	}
+}
+
 // countOpen keeps the parent's number of open children. When there is one again, the
 // parent is not done.
 func (s *State) countOpen(t *Task) {

@@ -99,7 +99,7 @@ func (w *World) live(ctx context.Context, t thread, p place, a swarm.Assignment)
 		Born:  t.born,
 		Model: pulse{w.Gate.Model(w.Model(a.Role)), func(ctx context.Context, turns int) { w.pulse(ctx, a.Agent, turns) }},
 		Guard: guard, Log: w.Log, Inbox: &inbox{log: w.Log, last: t.born.Mail, tables: tables},
-		Params: w.Params(a.Role), Priority: priority(a.Role), MaxTurns: w.MaxTurns, Wait: sleep,
+		Params: w.Params(a.Role), Choice: w.Choice, Priority: priority(a.Role), MaxTurns: w.MaxTurns, Wait: sleep,
 		Again: agent.Again{Round: a.Epoch - t.first, Text: again(a)},
 	}
 	return ag.Run(ctx)

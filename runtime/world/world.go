@@ -38,6 +38,8 @@ type Config struct {
 	Model func(role swarm.Role) inference.Model
 	// Params of its requests.
 	Params func(role swarm.Role) inference.Params
+	// Choice says whether each answer has to call a tool.
+	Choice inference.ToolChoice
 	Now    func() time.Time
 	Logger *slog.Logger
 

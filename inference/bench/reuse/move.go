@@ -29,7 +29,9 @@ func (o *owner) pump() error {
 	}
 }
 
-func (o *owner) price(bytes int64, mib Tick) Tick { return Tick(float64(bytes) / (1 << 20) * float64(mib)) }
+func (o *owner) price(bytes int64, mib Tick) Tick {
+	return Tick(float64(bytes) / (1 << 20) * float64(mib))
+}
 
 // moved is how many bytes an action moves between the engine and RAM, and to or from
 // the disk.

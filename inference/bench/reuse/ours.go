@@ -3,6 +3,7 @@ package reuse
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"dure/inference/sched"
@@ -32,6 +33,8 @@ type owner struct {
 	tree   *kvcache.Tree
 	coming arrivals
 	alive  map[sched.ID]*running
+	// fetching are those of them whose sequence is being filled.
+	fetching map[sched.ID]*running
 	// slow are actions of the disk under way, in the order of their ends.
 	slow  []slow
 	disk  Tick // when the disk is free
@@ -42,12 +45,11 @@ type owner struct {
 
 type running struct {
 	*agent
-	id       sched.ID
-	lease    kvcache.LeaseID
-	all      []Token // prompt and what was drawn
-	read     int
-	fetching bool
-	slot     int
+	id    sched.ID
+	lease kvcache.LeaseID
+	all   []Token // prompt and what was drawn
+	read  int
+	slot  int
 }
 
 type slow struct {
@@ -56,7 +58,7 @@ type slow struct {
 }
 
 func newOwner(l Load, s Server) (*owner, error) {
-	o := &owner{load: l, server: s, alive: map[sched.ID]*running{}, left: l.Agents}
+	o := &owner{load: l, server: s, alive: map[sched.ID]*running{}, fetching: map[sched.ID]*running{}, left: l.Agents}
 	var err error
 	if o.sched, err = sched.New(sched.Limits{Slots: s.Slots, Queue: l.Agents, Chunk: chunk, Checkpoints: s.StateBytes > 0}); err != nil {
 		return nil, err
@@ -112,8 +114,11 @@ func (o *owner) arrange() error {
 			return err
 		}
 	}
-	for _, r := range o.alive {
-		if err := o.begin(r); err != nil {
+	if err := o.pump(); err != nil { // what the disk has done may be waited for
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(o.fetching)) { // in an order that is always the same
+		if err := o.begin(o.fetching[id]); err != nil {
 			return err
 		}
 	}
@@ -132,7 +137,7 @@ func (o *owner) place(r *running) error {
 	if err != nil {
 		return err
 	}
-	r.lease, r.slot, r.fetching = lease, plan.Slot, true
+	r.lease, r.slot, o.fetching[r.id] = lease, plan.Slot, r
 	if err := o.sched.Admit(o.now, r.id, plan.Slot, plan.Reuse, plan.Stops); err != nil {
 		return err
 	}
@@ -143,20 +148,19 @@ func (o *owner) place(r *running) error {
 func (o *owner) park(r *running) error {
 	o.tally.Parked++
 	o.tree.Release(o.now, r.lease, kvcache.Waiting)
-	r.lease, r.slot, r.fetching = 0, -1, false
+	r.lease, r.slot = 0, -1
+	delete(o.fetching, r.id)
 	return o.sched.Park(o.now, r.id, r.all)
 }
 
 // begin lets a request be read whose sequence holds what is reused.
 func (o *owner) begin(r *running) error {
-	if !r.fetching {
-		return nil
-	}
 	plan, ready, err := o.tree.Ready(r.lease)
 	if err != nil || !ready {
 		return err
 	}
-	r.fetching, r.read = false, plan.Reuse
+	r.read = plan.Reuse
+	delete(o.fetching, r.id)
 	if !r.placed {
 		r.placed = true
 		o.tally.began(o.load, r.agent, o.now, plan.Reuse)

@@ -42,3 +42,31 @@ func TestReuseAndFairness(t *testing.T) {
 		}
 	}
 }
+
+// The same load is the same report, and the tree's ledger adds up in the end.
+func TestTheSameAgain(t *testing.T) {
+	l, s := Team(20, 3), Card()
+	s.RAM, s.Disk = 4<<30, 8<<30 // too little for all
+	var reports [2]Report
+	for i := range reports {
+		o, err := newOwner(l, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for o.left > 0 {
+			if err := o.round(); err != nil {
+				t.Fatal(err)
+			}
+			if err := o.sched.Check(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := o.tree.Check(); err != nil {
+			t.Error(err)
+		}
+		reports[i] = o.tally.report(o.now)
+	}
+	if reports[0] != reports[1] || reports[0].Reused == 0 {
+		t.Errorf("%+v, then %+v", reports[0], reports[1])
+	}
+}

@@ -202,8 +202,8 @@ func unsure(line int, lines []string) error {
 
 // absent says what is there instead of what was looked for.
 func absent(text, old, fresh string) error {
-	if at := every(text, fresh); strings.TrimSpace(fresh) != "" && len(at) > 0 {
-		return fmt.Errorf("old is not in the file, but new is, at line %d: this edit may have been made already", strings.Count(text[:at[0]], "\n")+1)
+	if at := strings.Index(text, fresh); at >= 0 && strings.TrimSpace(fresh) != "" {
+		return fmt.Errorf("old is not in the file, but new is, at line %d: this edit may have been made already", strings.Count(text[:at], "\n")+1)
 	}
 	have, want := splitLines(text), bareLines(old)
 	i := nearest(have, want)

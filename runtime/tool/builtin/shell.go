@@ -49,7 +49,13 @@ func (s Shell) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if ctx.Err() != nil {
 		return tool.Result{Output: out.String()}, ctx.Err()
 	}
-	return tool.Result{Outcome: outcome(r), Output: strings.TrimLeft(out.String()+ending(r), "\n"), Bytes: r.Stdout + r.Stderr}, nil
+	return Ended(out.String(), r), nil
+}
+
+// Ended is what the agent is told of a command that has ended: what it printed, and how
+// it ended where that is not by itself and well.
+func Ended(output string, r sandbox.Result) tool.Result {
+	return tool.Result{Outcome: outcome(r), Output: strings.TrimLeft(output+ending(r), "\n"), Bytes: r.Stdout + r.Stderr}
 }
 
 func outcome(r sandbox.Result) tool.Outcome {

@@ -5,6 +5,9 @@
 // and its tools stand behind the guard like all others. No server is started unless the
 // person has named it.
 //
+// A server and its agent are the same user in the same box: there is no wall between
+// them, and a server keeps no secret from its agent.
+//
 // # What holds
 //
 //   - A server is a stranger. What it says of its tools is checked before a model is told

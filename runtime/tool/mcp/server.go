@@ -21,7 +21,7 @@ type Config struct {
 	// Name begins the names of its tools: letters, digits, '-' and '_', at most 32.
 	Name string
 	Args []string // the command, as the box knows it
-	Env  []string // KEY=VALUE, beside the box's own
+	Env  []string // KEY=VALUE, beside the box's own; the agent can read it
 	Dir  string   // inside; empty is the workspace
 	// Patience is how long the server may take to start and to name its tools; 0 is
 	// 30 seconds.
@@ -168,7 +168,7 @@ func (s *Server) living(ctx context.Context) (*run, error) {
 		s.log.Warn("a tool server is started again", "tool_server", s.conf.Name, "error", why)
 	}
 	r, specs, _, err := s.begin(ctx)
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err == nil && !reflect.DeepEqual(specs, s.specs) {

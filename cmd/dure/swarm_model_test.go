@@ -1,0 +1,86 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dure/runtime/event/sqlite"
+	"dure/runtime/swarm"
+	"dure/runtime/tool"
+)
+
+// A real model works for a team whose lead follows a script: held to the form of a call,
+// it makes calls that are judged, carried out in its box and answered, whatever it makes
+// of the task. That it does the task is not asked of 135 million parameters.
+func TestSwarmRealModel(t *testing.T) {
+	p := newPlayground(t)
+	script := `
+parts:
+  - name: lead
+    role: lead
+    turns:
+      - calls: [{tool: spawn, arguments: {title: Create hello.txt, text: "Write a file with the name hello.txt. The content of the file is: hello", check: "test -s hello.txt"}}]
+      - name: over
+        calls: [{tool: done, arguments: {summary: "One task."}}]
+        next: [{go: over}]
+`
+	if err := os.WriteFile(filepath.Join(p.dir, "script.yaml"), []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t)
+	out, err := p.dure("run", "run", "SPEC.md", "--repo", "repo", "--check", "test -s hello.txt", "--script", "script.yaml",
+		"--url", s.url, "--must-call", "--yes", "--agents", "1", "--turns", "2", "--time", "15s").CombinedOutput()
+	if strings.Contains(string(out), "this machine allows no sandbox") {
+		t.Skipf("SKIPPED: %s", out)
+	}
+	if err != nil || !strings.Contains(string(out), "Nothing leaves this machine") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	log, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(p.dir, "run", teamLog)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	worker, judged, ended := "", map[string]bool{}, 0
+	for e, err := range log.ReadAll(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e.Type {
+		case swarm.Events.Leased.Name():
+			l, decodeErr := swarm.Events.Leased.Decode(e)
+			if err = decodeErr; l.Role == swarm.RoleWorker && worker == "" {
+				worker = l.Agent
+			}
+		case tool.Events.Judged.Name():
+			j, decodeErr := tool.Events.Judged.Decode(e)
+			err = decodeErr
+			judged[j.Agent+j.Call] = true
+		case tool.Events.Started.Name():
+			st, decodeErr := tool.Events.Started.Decode(e)
+			if err = decodeErr; !judged[st.Agent+st.Call] {
+				t.Errorf("%s of %s was carried out without a verdict before it", st.Call, st.Agent)
+			}
+		case tool.Events.Ended.Name():
+			end, decodeErr := tool.Events.Ended.Decode(e)
+			if err = decodeErr; end.Agent == worker && worker != "" {
+				ended++
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ended == 0 {
+		t.Errorf("the worker %q made no call\n%s", worker, out)
+	}
+	if got := p.git("status", "--short"); got != "" {
+		t.Errorf("the person's repository was changed: %s", got)
+	}
+}

@@ -1,0 +1,4 @@
+// Command tally reports on a journal of working hours.
+package main
+
+func main() {}
