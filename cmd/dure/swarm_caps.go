@@ -67,7 +67,7 @@ func swarmCapsCommand(dir *string) *cobra.Command {
 func printAccounts(cmd *cobra.Command, r budget.Report) error {
 	w := cmd.OutOrStdout()
 	line := func(name string, a budget.Account) {
-		fmt.Fprintf(w, "%-10s %10d tokens read (%d cached), %9d written, %s dollars\n", name, a.Uncached+a.Cached, a.Cached, a.Output, a.Cost)
+		fmt.Fprintf(w, "%-10s %10d tokens read (%d cached), %9d written, %s\n", name, a.Uncached+a.Cached, a.Cached, a.Output, a.Cost)
 	}
 	for _, role := range slices.Sorted(maps.Keys(r.Roles)) {
 		line(role, r.Roles[role])
@@ -76,7 +76,7 @@ func printAccounts(cmd *cobra.Command, r budget.Report) error {
 	line("local", r.Local)
 	line("run", r.Run)
 	if c := r.Terms.Caps; c.Run != (budget.Cap{}) || c.Agent != (budget.Cap{}) {
-		fmt.Fprintf(w, "caps: run %d tokens, %s dollars; each agent %d tokens (0: none)\n", c.Run.Tokens, c.Run.Money, c.Agent.Tokens)
+		fmt.Fprintf(w, "caps: run %d tokens, %s; each agent %d tokens (0: none)\n", c.Run.Tokens, c.Run.Money, c.Agent.Tokens)
 	}
 	return nil
 }

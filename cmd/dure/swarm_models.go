@@ -28,7 +28,7 @@ type thinker struct {
 }
 
 // open returns the model of each role.
-func (m swarmModels) open(cat *catalog.Catalog) (map[swarm.Role]thinker, error) {
+func (m swarmModels) open(cat *catalog.Catalog, logger *slog.Logger) (map[swarm.Role]thinker, error) {
 	all := map[swarm.Role]thinker{}
 	if m.script != "" {
 		if err := m.scripted(all); err != nil {
@@ -39,7 +39,7 @@ func (m swarmModels) open(cat *catalog.Catalog) (map[swarm.Role]thinker, error) 
 		if _, has := all[swarm.Role(role)]; has {
 			continue
 		}
-		t, err := m.thinker(cat, role)
+		t, err := m.thinker(cat, role, logger)
 		if err != nil {
 			return nil, fmt.Errorf("the model of the %s: %w", role, err)
 		}
@@ -48,7 +48,7 @@ func (m swarmModels) open(cat *catalog.Catalog) (map[swarm.Role]thinker, error) 
 	return all, nil
 }
 
-func (m swarmModels) thinker(cat *catalog.Catalog, role string) (thinker, error) {
+func (m swarmModels) thinker(cat *catalog.Catalog, role string, logger *slog.Logger) (thinker, error) {
 	a, err := cat.Assigned(role)
 	if err != nil {
 		return thinker{}, err
@@ -66,14 +66,21 @@ func (m swarmModels) thinker(cat *catalog.Catalog, role string) (thinker, error)
 	if at.Key, err = remote.ReadKey(os.LookupEnv, keyEnv, keyFile); err != nil {
 		return thinker{}, err
 	}
+	params := inference.Params{TopP: 1, Temperature: 0.6, MaxTokens: a.MaxTokens}
+	if !at.Own {
+		// Models elsewhere think at their own temperature only, and may never answer.
+		params.Temperature, at.Limits = 1, remote.Elsewhere
+	}
 	model := remote.OpenAI(at, http.DefaultClient)
 	if api == "anthropic" {
 		model = remote.Anthropic(at, http.DefaultClient)
 	}
 	return thinker{
-		model:  remote.Patient(model, remote.Patience{}),
+		model: remote.Patient(model, remote.Patience{Told: func(r remote.Retry) {
+			logger.Warn("a model did not answer and is asked again", "role", role, "attempt", r.Attempt, "wait", r.Wait, "error", r.Err)
+		}}),
 		rate:   rateOf(a, at),
-		params: inference.Params{TopP: 1, Temperature: 0.6, MaxTokens: a.MaxTokens},
+		params: params,
 	}, nil
 }
 

@@ -32,6 +32,7 @@ type swarmRun struct {
 	unsafe     bool
 	fresh      bool
 	caps       capFlags
+	extra      extraFlags
 	checkTime  time.Duration
 	shellTime  time.Duration
 	turns      int
@@ -80,6 +81,7 @@ nothing: dure swarm run without a specification goes on where the run was.`,
 	f.DurationVar(&o.checkTime, "check-time", 30*time.Minute, "how long a check may take")
 	f.DurationVar(&o.shellTime, "shell-time", 10*time.Minute, "how long one command of an agent may take")
 	o.caps.register(f)
+	o.extra.register(f)
 	f.BoolVar(&o.mustCall, "must-call", false, "each answer of a model has to call one tool: for small models, and servers that can hold them to it")
 	f.BoolVar(&yes, "yes", false, "workers start as soon as there is a plan")
 	f.BoolVar(&o.judge, "judge", false, "a judge agent looks at each task's work, too, before it lands")

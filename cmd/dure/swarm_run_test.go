@@ -393,7 +393,8 @@ func callsOnce(t *testing.T, folder string) {
 
 // Row 64: a judge looks at what passed its check, in a context of its own, and cites the
 // check's output; what it turns down comes back to its worker. A file too large to be
-// committed is said while its worker can take it away again.
+// committed is said while its worker can take it away again. The worker has a tool of the
+// person's own.
 func TestSwarmJudge(t *testing.T) {
 	p := newPlayground(t)
 	script := `
@@ -412,6 +413,7 @@ parts:
     turns:
       - calls: [{tool: read, arguments: {path: lib/greet.sh}}]
       - calls: [{tool: write, arguments: {path: lib/greet.sh, content: "# name\n"}}]
+      - calls: [{tool: lines, arguments: {path: lib/greet.sh}}]
       - calls: [{tool: shell, arguments: {command: "truncate -s 101M big.bin"}}]
       - calls: [{tool: done, arguments: {summary: "with a large file"}}]
       - calls: [{tool: shell, arguments: {command: "rm big.bin"}}]
@@ -431,14 +433,19 @@ parts:
 	if err := os.WriteFile(filepath.Join(p.dir, "script.yaml"), []byte(script), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.dure("run", "run", "SPEC.md", "--repo", "repo", "--check", "grep -q 'echo hello name' lib/greet.sh", "--script", "script.yaml", "--yes", "--judge").CombinedOutput()
+	tools := "- name: lines\n  description: Count the lines of a file.\n  command: wc -l < \"$DURE_ARG_PATH\"\n  parameters: {properties: {path: {type: string}}, required: [path]}\n"
+	if err := os.WriteFile(filepath.Join(p.dir, "tools.yaml"), []byte(tools), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.dure("run", "run", "SPEC.md", "--repo", "repo", "--check", "grep -q 'echo hello name' lib/greet.sh", "--script", "script.yaml",
+		"--tools", "tools.yaml", "--yes", "--judge").CombinedOutput()
 	if strings.Contains(string(out), "this machine allows no sandbox") {
 		t.Skipf("SKIPPED: %s", out)
 	}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"done with a large file: failed", "verdict words that nobody printed no x: failed", "says it fails: it greets nobody", "says it passes: it greets", "finished: done"} {
+	for _, want := range []string{"lines lib/greet.sh: done", "done with a large file: failed", "verdict words that nobody printed no x: failed", "says it fails: it greets nobody", "says it passes: it greets", "finished: done"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

@@ -127,29 +127,53 @@ type teamAsk struct {
 	URL    string `json:"url,omitempty"`
 	Model  string `json:"model,omitempty"`
 	KeyEnv string `json:"key_env,omitempty"`
+
+	Tools     string        `json:"tools,omitempty"`
+	Servers   string        `json:"servers,omitempty"`
+	MustCall  bool          `json:"must_call,omitempty"`
+	Turns     int           `json:"turns"`
+	CheckTime time.Duration `json:"check_time"`
+	ShellTime time.Duration `json:"shell_time"`
 }
 
-// openModels takes the models from the command line for a new run, and from what that
-// wrote down for one that goes on.
-func (t *swarmTeam) openModels(context.Context) (err error) {
+// asked is what the command line said, with whole paths.
+func (o *swarmRun) asked() (a teamAsk, err error) {
+	a = teamAsk{
+		o.models.script, o.models.url, o.models.name, o.models.keyEnv,
+		o.extra.tools, o.extra.servers, o.mustCall, o.turns, o.checkTime, o.shellTime,
+	}
+	for _, file := range []*string{&a.Script, &a.Tools, &a.Servers} {
+		if *file != "" && err == nil {
+			*file, err = filepath.Abs(*file)
+		}
+	}
+	return a, err
+}
+
+func (o *swarmRun) ask(a teamAsk) {
+	o.models = swarmModels{a.Script, a.URL, a.Model, a.KeyEnv}
+	o.extra = extraFlags{a.Tools, a.Servers}
+	o.mustCall, o.turns, o.checkTime, o.shellTime = a.MustCall, a.Turns, a.CheckTime, a.ShellTime
+}
+
+// openModels takes the models, and all that is asked for beside them, from the command
+// line for a new run, and from what that wrote down for one that goes on.
+func (t *swarmTeam) openModels(context.Context) error {
 	file := filepath.Join(t.o.folder, teamAsked)
+	a, err := t.o.asked()
+	if err != nil {
+		return err
+	}
 	if t.o.spec == "" {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
-		var a teamAsk
 		if err := json.Unmarshal(b, &a); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		t.o.models = swarmModels{a.Script, a.URL, a.Model, a.KeyEnv}
 	}
-	m := &t.o.models
-	if m.script != "" {
-		if m.script, err = filepath.Abs(m.script); err != nil {
-			return err
-		}
-	}
+	t.o.ask(a)
 	home, err := homeDir()
 	if err != nil {
 		return err
@@ -158,10 +182,10 @@ func (t *swarmTeam) openModels(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if t.models, err = m.open(cat); err != nil || t.o.spec == "" {
+	if t.models, err = t.o.models.open(cat, t.logger); err != nil || t.o.spec == "" {
 		return err
 	}
-	b, err := json.Marshal(teamAsk{m.script, m.url, m.name, m.keyEnv})
+	b, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
@@ -278,6 +302,10 @@ func (t *swarmTeam) begin(ctx context.Context) error {
 
 // run runs the run, answers people, and prints what happens, until it is finished.
 func (t *swarmTeam) run(ctx context.Context, out io.Writer) (finished swarm.Finished, err error) {
+	extra, mounts, err := t.o.extra.read()
+	if err != nil {
+		return finished, err
+	}
 	rules, err := judge.Builtin()
 	if err != nil {
 		return finished, err
@@ -286,6 +314,7 @@ func (t *swarmTeam) run(ctx context.Context, out io.Writer) (finished swarm.Fini
 		Dir: t.o.folder, Log: t.log, Repo: t.repo, Lander: t.lander, Trees: t.trees, Host: t.host, Git: t.git, Gate: t.gate, Board: t.board, Rules: rules,
 		Model:  func(r swarm.Role) inference.Model { return t.ledger.Model(t.models[r].model, string(r)) },
 		Params: func(r swarm.Role) inference.Params { return t.models[r].params },
+		Extra:  extra, Mounts: mounts,
 		Choice: t.o.choice(), Now: time.Now, Logger: t.logger, MaxTurns: t.o.turns, CheckTime: t.o.checkTime, ToolTime: t.o.shellTime,
 	})
 	c := swarm.New(t.log, w, time.Now, t.logger)
@@ -318,7 +347,7 @@ func (t *swarmTeam) importRepo(ctx context.Context, dir string) error {
 	if err := os.RemoveAll(whole); err != nil {
 		return err
 	}
-	r, done, err := exchange.Import(ctx, t.git, exchange.Source{Path: t.o.repo, Branch: t.o.branch}, whole, vcs.Options{Log: t.logger})
+	r, done, err := exchange.Import(ctx, t.git, exchange.Source{Path: t.o.repo, Branch: t.o.branch}, whole, vcs.Options{Log: t.logger, Git: t.git})
 	if err != nil {
 		return err
 	}

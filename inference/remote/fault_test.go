@@ -152,7 +152,7 @@ func TestFaults(t *testing.T) {
 			{"503", far, status(503, `{"error":{"message":"Loading model","code":503}}`), Failed, inference.ErrRunnerLost, "Loading"},
 			{"529", far, status(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), Busy, inference.ErrQueueFull, "Overloaded"},
 			{"401 that shows the key", far, status(401, `{"error":{"message":"bad key `+secret+`"}}`), Refused, inference.ErrInvalidRequest, "bad key [key]"},
-			{"401 that shows the key at a cut", far, status(401, strings.Repeat("x", 195)+secret), Refused, inference.ErrInvalidRequest, "xxx"},
+			{"401 that shows the key at a cut", far, status(401, strings.Repeat("x", 190)+secret), Refused, inference.ErrInvalidRequest, "xxx"},
 			{"404", far, status(404, `{"error":{"message":"no such model","type":"not_found_error"}}`), Refused, inference.ErrModelNotFound, "no such model"},
 			{"too long", far, status(400, `{"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}`), Refused, inference.ErrContextExceeded, "too long"},
 			{"elsewhere", far, status(307, "", "Location", "https://other.example/v1"), Refused, inference.ErrInvalidRequest, "other.example"},

@@ -99,7 +99,7 @@ func (d *desk) Ask(ctx context.Context, key, question string) (answer string, ok
 }
 
 // guard puts what every call goes through in front of a role's tools.
-func (w *World) guard(d *desk) (*tool.Guard, error) {
+func (w *World) guard(d *desk, extra []tool.Tool) (*tool.Guard, error) {
 	tools, err := builtin.ForRole(string(d.a.Role), builtin.World{
 		Box: d.p.Box, Commits: d, Reports: d, Board: d.tables, Messages: d, Tasks: d, Person: d, Bench: bench{d}, ShellTime: w.ToolTime,
 	})
@@ -108,7 +108,7 @@ func (w *World) guard(d *desk) (*tool.Guard, error) {
 	}
 	if commits(d.a.Role) {
 		last := len(tools) - 1
-		tools[last] = done{tools[last], d}
+		tools = append(append(tools[:last:last], extra...), done{tools[last], d})
 	}
 	return &tool.Guard{Tools: tools, Judge: w.Rules, Patience: patience, Gate: w.Gate, Log: w.Log, Now: w.Now}, nil
 }

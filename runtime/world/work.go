@@ -91,7 +91,12 @@ func (w *World) live(ctx context.Context, t thread, p place, a swarm.Assignment)
 	if err != nil {
 		return agent.Ended{}, err
 	}
-	guard, err := w.guard(&desk{w, t, p, a, tables})
+	extra, stop, err := w.extra(ctx, p, a.Role)
+	if err != nil {
+		return agent.Ended{}, err
+	}
+	defer stop()
+	guard, err := w.guard(&desk{w, t, p, a, tables}, extra)
 	if err != nil {
 		return agent.Ended{}, err
 	}

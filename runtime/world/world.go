@@ -43,8 +43,7 @@ type Config struct {
 	Now    func() time.Time
 	Logger *slog.Logger
 
-	// Judges: reports are looked at by a judge agent, too.
-	Judges bool
+	Extra Extra
 	// MaxTurns of one round of an agent; 0: 200.
 	MaxTurns int
 	// ToolTime bounds one call of a tool; 0: ten minutes. CheckTime one check; 0: half an

@@ -15,12 +15,12 @@ import (
 // takes to build, and lies in the memory of every one. So this package imports little.
 func init() {
 	if len(os.Args) > 1 && os.Args[1] == Arg {
-		Main()
+		run()
 	}
 }
 
-// Main is the whole life of the helper. It never returns.
-func Main() {
+// run is the whole life of the helper. It never returns.
+func run() {
 	// Mounts and limits are the process's, but capabilities and Landlock domain are a
 	// thread's: commands are started from the one thread that has them. It is not the
 	// first one, since a signal to the process is judged by that one's domain.

@@ -173,6 +173,10 @@ func FuzzReplace(f *testing.F) {
 		if changed := len(a) - top - end; changed > n+1 {
 			t.Fatalf("%q -> %q in %q: %d lines changed: %q", old, fresh, text, changed, r.text)
 		}
+		// A diff shows lines without the CR before their break, so that of two one is left.
+		if strings.Contains(text+r.text, "\r\r\n") {
+			return
+		}
 		if d := diff("x", text, r.text); apply(t, text, d) != strings.ReplaceAll(r.text, "\r\n", "\n") {
 			t.Fatalf("%q: the diff of %q and %q", d, text, r.text)
 		}

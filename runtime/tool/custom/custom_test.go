@@ -3,22 +3,13 @@ package custom_test
 import (
 	"errors"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 
 	"dure/runtime/sandbox"
-	"dure/runtime/sandbox/cell"
 	"dure/runtime/tool"
 	"dure/runtime/tool/custom"
 )
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == cell.Arg {
-		cell.Main()
-	}
-	os.Exit(m.Run())
-}
 
 const described = `
 - name: run_test
