@@ -25,6 +25,7 @@ type thinker struct {
 	model  inference.Model
 	rate   budget.Rate
 	params inference.Params
+	window int // tokens of a request; 0: not known
 }
 
 // open returns the model of each role.
@@ -81,6 +82,7 @@ func (m swarmModels) thinker(cat *catalog.Catalog, role string, logger *slog.Log
 		}}),
 		rate:   rateOf(a, at),
 		params: params,
+		window: at.Context,
 	}, nil
 }
 
@@ -110,7 +112,7 @@ func (m swarmModels) scripted(all map[swarm.Role]thinker) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.script, err)
 	}
-	who := thinker{model, budget.Rate{Model: model.Info().Name, Local: true}, inference.Params{TopP: 1}}
+	who := thinker{model: model, rate: budget.Rate{Model: model.Info().Name, Local: true}, params: inference.Params{TopP: 1}}
 	for _, p := range s.Parts {
 		if p.Role != "" {
 			all[swarm.Role(p.Role)] = who

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"dure/inference"
+	"dure/runtime/agent"
 	"dure/runtime/control"
 	"dure/runtime/event/sqlite"
 	"dure/runtime/report"
@@ -58,7 +60,7 @@ parts:
       - name: again
         calls: [{tool: read, arguments: {path: lib/add.sh}}]
       - calls: [{tool: write, arguments: {path: lib/add.sh, content: "echo $(($1 + $2))\n"}}]
-      - calls: [{tool: shell, arguments: {command: "sh lib/add.sh 1 2"}}]
+      - calls: [{tool: shell, arguments: {command: "sh lib/add.sh 1 2; echo PRINTED BY A TOOL"}}]
       - calls: [{tool: done, arguments: {summary: "add.sh adds now"}}]
         next: [{go: again}]
   - name: twice
@@ -213,6 +215,7 @@ func TestSwarmRun(t *testing.T) {
 		}
 	}
 	p.report("run")
+	p.cleanPlanner("run")
 	before := p.git("rev-parse", "HEAD")
 	text, err := p.dure("run", "accept").CombinedOutput()
 	if err != nil || !strings.Contains(string(text), "dure/three-functions") {
@@ -269,6 +272,41 @@ func (p playground) report(folder string) {
 	html, err := os.ReadFile(page)
 	if err != nil || !bytes.Contains(html, []byte("lib/greet.sh</td>")) || !bytes.Contains(html, []byte("<polyline points=")) {
 		p.t.Errorf("the page: %v\n%s", err, html)
+	}
+}
+
+// Row 38: what workers' tools print is in the workers' conversations, and not in the
+// lead's.
+func (p playground) cleanPlanner(folder string) {
+	p.t.Helper()
+	log, err := sqlite.Open(p.t.Context(), sqlite.Config{Path: filepath.Join(p.dir, folder, teamLog)})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer log.Close()
+	reads := func(name, thread string) bool {
+		s, err := agent.Load(p.t.Context(), log, name, thread)
+		if err != nil || s.Born == nil {
+			p.t.Fatalf("%s %s: %v", name, thread, err)
+		}
+		for _, m := range s.Messages() {
+			if m.Role != inference.RoleAssistant && strings.Contains(m.Content, "PRINTED BY A TOOL") {
+				return true
+			}
+		}
+		return false
+	}
+	worker := ""
+	for e, err := range log.Read(p.t.Context(), swarm.Stream, 0) {
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if l, err := swarm.Events.Leased.Decode(e); e.Type == swarm.Events.Leased.Name() && err == nil && l.Task == "t2" && worker == "" {
+			worker = l.Agent
+		}
+	}
+	if !reads(worker, "t2-1") || reads("noether", "t1-1") {
+		p.t.Error("the worker does not read what its tools print, or the lead does")
 	}
 }
 

@@ -313,6 +313,7 @@ func (t *swarmTeam) run(ctx context.Context, out io.Writer) (finished swarm.Fini
 	w := world.New(world.Config{
 		Dir: t.o.folder, Log: t.log, Repo: t.repo, Lander: t.lander, Trees: t.trees, Host: t.host, Git: t.git, Gate: t.gate, Board: t.board, Rules: rules,
 		Model:  func(r swarm.Role) inference.Model { return t.ledger.Model(t.models[r].model, string(r)) },
+		Window: func(r swarm.Role) int { return t.models[r].window },
 		Params: func(r swarm.Role) inference.Params { return t.models[r].params },
 		Extra:  extra, Mounts: mounts,
 		Choice: t.o.choice(), Now: time.Now, Logger: t.logger, MaxTurns: t.o.turns, CheckTime: t.o.checkTime, ToolTime: t.o.shellTime,

@@ -242,6 +242,80 @@ func TestAnAgentGoesOnAfterItsEnd(t *testing.T) {
 	}
 }
 
+// counting is a model that goes on for ever, refuses what is longer than limit messages,
+// and counts a message as a hundred tokens.
+type counting struct {
+	limit int
+	turns int
+	asked []*inference.Request
+}
+
+func (*counting) Info() inference.Info { return inference.Info{Name: "counting"} }
+
+func (m *counting) Generate(_ context.Context, req *inference.Request) iter.Seq2[inference.Event, error] {
+	m.asked = append(m.asked, req)
+	return func(yield func(inference.Event, error) bool) {
+		if m.limit > 0 && len(req.Messages) > m.limit {
+			yield(inference.Event{}, &inference.Error{Code: inference.CodeContextExceeded})
+			return
+		}
+		m.turns++
+		n := fmt.Sprint(m.turns)
+		c := call("shell", "command "+n)
+		for _, e := range []inference.Event{
+			{Kind: inference.EventText, Text: "decision " + n},
+			{Kind: inference.EventToolCall, Call: &inference.ToolCallDelta{ID: "x", Name: c.Name, Arguments: c.Arguments}},
+			{Kind: inference.EventDone, Finish: inference.FinishToolCalls, Usage: &inference.Usage{PromptTokens: 100 * len(req.Messages)}},
+		} {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Row 73: a conversation that fills the window is shortened at the border of a turn: the
+// role and the task, which all prompts begin with, keep their bytes, the last turns stay
+// as they are, of the others stays what the agent said and called; a process that starts
+// again reads the same.
+func TestCompaction(t *testing.T) {
+	for name, m := range map[string]*counting{"by the window": {}, "by refusals": {limit: 30}} {
+		log := openLog(t)
+		p := setUp(t, log, m, "noether")
+		p.MaxTurns = 60
+		if m.limit == 0 {
+			p.Window = 4000
+		}
+		if end, err := p.Run(t.Context()); err != nil || end.Outcome != agent.TooLong {
+			t.Fatalf("%s: %v %v", name, end, err)
+		}
+		first := m.asked[0].Messages
+		for _, req := range m.asked {
+			if !reflect.DeepEqual(req.Messages[:2], first) || len(req.Messages) > 32 {
+				t.Fatalf("%s: a request of %d messages begins %+v", name, len(req.Messages), req.Messages[:2])
+			}
+		}
+		s, err := agent.Load(t.Context(), log, "noether", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := m.asked[len(m.asked)-1].Messages
+		after := s.Messages()
+		if !reflect.DeepEqual(after[:len(last)], last) {
+			t.Errorf("%s: the log says\n%+v\nand the last request was\n%+v", name, after, last)
+		}
+		digest := last[2].Content
+		for _, want := range []string{"you said: decision 1 ", "[shell", "you said: decision 30 "} {
+			if !strings.Contains(digest, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, digest)
+			}
+		}
+		if n := strings.Count(digest, "Your conversation was shortened"); n != 1 || len(digest) > 17<<10 {
+			t.Errorf("%s: %d heads in a digest of %d bytes", name, n, len(digest))
+		}
+	}
+}
+
 // Threads of an agent are conversations of their own, and their calls differ.
 func TestThreads(t *testing.T) {
 	log := openLog(t)

@@ -99,10 +99,14 @@ var Events = struct {
 	Told   event.Type[Told]
 	Ended  event.Type[Ended]
 	Again  event.Type[Again]
+
+	Compacted event.Type[Compacted]
 }{
 	event.MustRegister[Born](Registry, "agent.born", 1),
 	event.MustRegister[Turned](Registry, "agent.turned", 1),
 	event.MustRegister[Told](Registry, "agent.told", 1),
 	event.MustRegister[Ended](Registry, "agent.ended", 1),
 	event.MustRegister[Again](Registry, "agent.again", 1),
+
+	event.MustRegister[Compacted](Registry, "agent.compacted", 1),
 }

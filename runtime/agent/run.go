@@ -31,8 +31,13 @@ type Agent struct {
 	// Choice says whether each answer has to call a tool: small models forget to.
 	Choice   inference.ToolChoice
 	Priority inference.Priority
+	// Window is how many tokens the model takes in one request; 0: that is not known, and
+	// a conversation is compacted when the model refuses it.
+	Window int
 	// MaxTurns bounds the turns of a round.
 	MaxTurns int
+	// Took, if it is not nil, hears of each turn once it is recorded.
+	Took func(ctx context.Context, turn int)
 	// Again, if its round is a later one than the log's, has an agent go on that ended.
 	Again Again
 	// Wait sleeps, but for ctx; a server without room says for how long.
@@ -144,11 +149,21 @@ func (a *Agent) ask(ctx context.Context, s State) (State, error) {
 	case s.Quiet >= maxQuiet:
 		return record(ctx, a, s, Events.Ended, Ended{Outcome: Silent})
 	}
+	if s.full(a.Window) {
+		return record(ctx, a, s, Events.Compacted, Compacted{keepTurns})
+	}
 	t, err := a.answer(ctx, s)
+	if errors.Is(err, inference.ErrContextExceeded) && s.compactable() {
+		return record(ctx, a, s, Events.Compacted, Compacted{keepTurns})
+	}
 	if err != nil {
 		return s, err
 	}
-	return record(ctx, a, s, Events.Turned, t.bounded())
+	s, err = record(ctx, a, s, Events.Turned, t.bounded())
+	if err == nil && a.Took != nil {
+		a.Took(ctx, s.Turns)
+	}
+	return s, err
 }
 
 func (a *Agent) hear(ctx context.Context, s State) (State, error) {

@@ -26,7 +26,9 @@ type State struct {
 	thought  string               // before them
 	done     *string              // what it said of its work
 	refs     map[string]bool
-	before   int // turns of the rounds before
+	before   int   // turns of the rounds before
+	starts   []int // where turns begin in messages
+	size     int   // tokens of the last request and its answer
 	last     event.Sequence
 }
 
@@ -83,6 +85,8 @@ func (s State) Apply(e event.Event) (State, error) {
 		s.messages = []inference.Message{{Role: inference.RoleSystem, Content: p.System}, {Role: inference.RoleUser, Content: p.Task}}
 	case Turned:
 		s.Turns = p.Turn
+		s.starts = append(slices.Clip(s.starts), len(s.messages))
+		s.size = p.Usage.PromptTokens + p.Usage.CompletionTokens
 		s.messages = append(s.messages, inference.Message{Role: inference.RoleAssistant, Content: p.Content, Reasoning: p.Reasoning, ToolCalls: p.Calls})
 		s.pending, s.thought = p.Calls, p.Reasoning
 		s.Quiet++
@@ -102,6 +106,8 @@ func (s State) Apply(e event.Event) (State, error) {
 		}
 	case Ended:
 		s.Ended = &p
+	case Compacted:
+		s = s.compact(p.Keep)
 	case Again:
 		for range s.pending {
 			s = s.Answer(tool.Result{Outcome: tool.Invalid, Output: "not carried out: it came after " + s.Born.Finish})

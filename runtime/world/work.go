@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 
@@ -102,7 +101,8 @@ func (w *World) live(ctx context.Context, t thread, p place, a swarm.Assignment)
 	}
 	ag := &agent.Agent{
 		Born:  t.born,
-		Model: pulse{w.Gate.Model(w.Model(a.Role)), func(ctx context.Context, turns int) { w.pulse(ctx, a.Agent, turns) }},
+		Model: w.Gate.Model(w.Model(a.Role)), Window: w.Window(a.Role),
+		Took:  func(ctx context.Context, turn int) { w.pulse(ctx, a.Agent, turn) },
 		Guard: guard, Log: w.Log, Inbox: &inbox{log: w.Log, last: t.born.Mail, tables: tables},
 		Params: w.Params(a.Role), Choice: w.Choice, Priority: priority(a.Role), MaxTurns: w.MaxTurns, Wait: sleep,
 		Again: agent.Again{Round: a.Epoch - t.first, Text: again(a)},
@@ -134,32 +134,6 @@ func priority(r swarm.Role) inference.Priority {
 func (w *World) pulse(ctx context.Context, name string, turns int) {
 	if err := w.run.Turned(ctx, name, turns); err != nil && ctx.Err() == nil && !errors.Is(err, swarm.ErrNotRunning) {
 		w.Logger.Warn("a turn was not counted", "agent", name, "error", err)
-	}
-}
-
-// pulse is a model that tells how many turns it was asked for.
-type pulse struct {
-	inference.Model
-	tell func(ctx context.Context, turns int)
-}
-
-// Generate implements inference.Model.
-func (p pulse) Generate(ctx context.Context, req *inference.Request) iter.Seq2[inference.Event, error] {
-	return func(yield func(inference.Event, error) bool) {
-		for e, err := range p.Model.Generate(ctx, req) {
-			if e.Kind == inference.EventDone && err == nil {
-				turns := 1
-				for _, m := range req.Messages {
-					if m.Role == inference.RoleAssistant {
-						turns++
-					}
-				}
-				p.tell(ctx, turns)
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
 	}
 }
 

@@ -38,6 +38,8 @@ type Config struct {
 	Model func(role swarm.Role) inference.Model
 	// Params of its requests.
 	Params func(role swarm.Role) inference.Params
+	// Window is how many tokens it takes in one request; 0: that is not known.
+	Window func(role swarm.Role) int
 	// Choice says whether each answer has to call a tool.
 	Choice inference.ToolChoice
 	Now    func() time.Time
