@@ -40,7 +40,7 @@ stop with. Without --dir the team is meant that was run last.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&dir, "dir", "", "folder of the team (below DURE_HOME/swarm)")
+	cmd.PersistentFlags().StringVar(&dir, "dir", "", "the team: a folder, or a name of dure swarm list (the team that was run last)")
 	cmd.AddCommand(swarmPrepareCommand(), swarmRunCommand(&dir), swarmToyCommand(&dir), swarmStatusCommand(&dir),
 		decideCommand(&dir, "stop", "Stop the team; calls that have begun go on to their end",
 			func(ctx context.Context, c *control.Client, reason string) (control.Status, error) {
@@ -69,11 +69,30 @@ func person() string {
 	return "person"
 }
 
+// namedDir is the folder that --dir names: a path, or a run as dure swarm list calls it.
+func namedDir(dir string) (string, error) {
+	if dir == filepath.Base(dir) {
+		home, err := homeDir()
+		if err != nil {
+			return "", err
+		}
+		if known := filepath.Join(home, "swarm", dir); isDir(known) {
+			return known, nil
+		}
+	}
+	return filepath.Abs(dir)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 // teamDir is the folder of the team that is meant: that which was begun or run last,
 // where none is named.
 func teamDir(dir string) (string, error) {
 	if dir != "" {
-		return filepath.Abs(dir)
+		return namedDir(dir)
 	}
 	home, err := homeDir()
 	if err != nil {

@@ -45,15 +45,15 @@ func swarmCapsCommand(dir *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := teamClient(*dir)
+			client, err := teamClient(*dir)
 			if err != nil {
 				return err
 			}
 			o := control.Order{By: person()}
-			if cmd.Flags().NFlag() > 0 {
+			if c := cmd.Flags().Changed; c("max-tokens") || c("max-tokens-agent") || c("max-cost") {
 				o.Caps = &caps
 			}
-			r, err := c.Caps(cmd.Context(), o)
+			r, err := client.Caps(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
@@ -75,8 +75,15 @@ func printAccounts(cmd *cobra.Command, r budget.Report) error {
 	line("cloud", r.Cloud)
 	line("local", r.Local)
 	line("run", r.Run)
-	if c := r.Terms.Caps; c.Run != (budget.Cap{}) || c.Agent != (budget.Cap{}) {
-		fmt.Fprintf(w, "caps: run %d tokens, %s; each agent %d tokens (0: none)\n", c.Run.Tokens, c.Run.Money, c.Agent.Tokens)
+	c := r.Terms.Caps
+	if c.Run.Tokens > 0 {
+		fmt.Fprintf(w, "cap: run %d tokens\n", c.Run.Tokens)
+	}
+	if c.Run.Money > 0 {
+		fmt.Fprintf(w, "cap: run %s\n", c.Run.Money)
+	}
+	if c.Agent.Tokens > 0 {
+		fmt.Fprintf(w, "cap: each agent %d tokens\n", c.Agent.Tokens)
 	}
 	return nil
 }

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"dure/runtime/control"
 	"dure/runtime/event/sqlite"
 	"dure/runtime/swarm"
 	"dure/runtime/tool"
@@ -30,14 +35,49 @@ parts:
 		t.Fatal(err)
 	}
 	s := startServer(t)
-	out, err := p.dure("run", "run", "SPEC.md", "--repo", "repo", "--check", "test -s hello.txt", "--script", "script.yaml",
-		"--url", s.url, "--must-call", "--yes", "--agents", "1", "--turns", "2", "--time", "15s").CombinedOutput()
-	if strings.Contains(string(out), "this machine allows no sandbox") {
-		t.Skipf("SKIPPED: %s", out)
+	run := p.dure("run", "run", "SPEC.md", "--repo", "repo", "--check", "test -s hello.txt", "--script", "script.yaml",
+		"--url", s.url, "--must-call", "--yes", "--agents", "1", "--turns", "2")
+	out := &lockedBuffer{}
+	run.Stdout, run.Stderr = out, out
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
 	}
-	if err != nil || !strings.Contains(string(out), "Nothing leaves this machine") {
+	ended := make(chan error, 1)
+	go func() { ended <- run.Wait() }()
+	c := control.Dial(filepath.Join(p.dir, "run", teamSocket))
+	waitForPlan(p.ctx, t, c, ended, out)
+	for called := false; !called; {
+		v, err := c.View(p.ctx)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for _, a := range v.Agents {
+			called = called || a.Role == swarm.RoleWorker && a.Turns > 1 // the first turn's calls have ended
+		}
+		for _, task := range v.Tasks {
+			called = called || task.Returns > 0 || task.Epoch > 1
+		}
+		if sleep(p.ctx, 100*time.Millisecond) != nil {
+			t.Fatalf("no turn of the worker\n%s", out)
+		}
+	}
+	if text, err := p.dure("run", "finish", "seen enough").CombinedOutput(); err != nil {
+		t.Errorf("finish: %v\n%s", err, text)
+	}
+	var exit *exec.ExitError // a run that was stopped is not done
+	if err := <-ended; !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(out.String(), "Nothing leaves this machine") {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	p.calls(out)
+	if got := p.git("status", "--short"); got != "" {
+		t.Errorf("the person's repository was changed: %s", got)
+	}
+}
+
+// calls looks at the calls of the worker in a run's log.
+func (p playground) calls(out fmt.Stringer) {
+	t := p.t
+	t.Helper()
 	log, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(p.dir, "run", teamLog)})
 	if err != nil {
 		t.Fatal(err)
@@ -79,8 +119,5 @@ parts:
 	}
 	if ended == 0 {
 		t.Errorf("the worker %q made no call\n%s", worker, out)
-	}
-	if got := p.git("status", "--short"); got != "" {
-		t.Errorf("the person's repository was changed: %s", got)
 	}
 }

@@ -71,6 +71,9 @@ func swarmExtendCommand(dir *string) *cobra.Command {
 		Use: "extend", Short: "Give a run more time, agents or tries; a finished run then goes on", Args: cobra.NoArgs,
 		Example: "  dure swarm extend --time 2h\n  dure swarm extend --agents 16 --active 8",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if more.Time == 0 && more.Agents == 0 && more.Active == 0 && more.Returns == 0 {
+				return errors.New("say what there is to be more of: --time, --agents, --active or --returns")
+			}
 			c, err := teamClient(*dir)
 			if err != nil {
 				return err

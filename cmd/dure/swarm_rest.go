@@ -119,7 +119,7 @@ func withRepo(ctx context.Context, dir string, do func(s *swarm.State, r *vcs.Re
 	}
 	r, err := vcs.Open(ctx, filepath.Join(folder, teamRepo), vcs.Options{Git: program})
 	if errors.Is(err, vcs.ErrLocked) {
-		return errors.New("the run is being run: wait until it is finished, or dure swarm finish")
+		return errors.New("the run is being run: stop it with Ctrl-C first; dure swarm run goes on with it afterwards")
 	}
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func acceptRun(cmd *cobra.Command, s *swarm.State, r *vcs.Repository, program gi
 	v := s.Verified()
 	proved := v != nil && v.Passed && v.Commit == head.String()
 	if !proved && !anyway {
-		return errors.New("the official check has not passed on the run's main: go on with dure swarm run, or give --unfinished")
+		return errors.New("the official check has not passed on the run's main: go on with dure swarm run (after dure swarm extend, if it has finished), or give --unfinished")
 	}
 	if head.String() == s.Started().Base {
 		return errors.New("nothing has landed")

@@ -31,6 +31,7 @@ type swarmRun struct {
 	mustCall   bool
 	unsafe     bool
 	fresh      bool
+	given      func(flag string) bool // on the command line
 	caps       capFlags
 	extra      extraFlags
 	checkTime  time.Duration
@@ -59,7 +60,7 @@ nothing: dure swarm run without a specification goes on where the run was.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			o.approval = !yes
+			o.approval, o.given = !yes, cmd.Flags().Changed
 			if err := o.settle(args, *dir); err != nil {
 				return err
 			}
@@ -108,8 +109,13 @@ func (o *swarmRun) settle(args []string, dir string) (err error) {
 	if o.repo, err = filepath.Abs(o.repo); err != nil {
 		return err
 	}
+	for what, path := range map[string]string{"specification": o.spec, "repository": o.repo} {
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("the %s: %w", what, err)
+		}
+	}
 	if dir != "" {
-		o.folder, err = filepath.Abs(dir)
+		o.folder, err = namedDir(dir)
 		return err
 	}
 	home, err := homeDir()
@@ -152,9 +158,10 @@ func (o *swarmRun) run(ctx context.Context, out, log io.Writer) (err error) {
 		fmt.Fprintf(out, " (%s)", finished.Reason)
 	}
 	fmt.Fprintln(out)
-	if finished.Finish == swarm.FinishDone {
-		fmt.Fprintln(out, "dure swarm diff shows what it changed, dure swarm accept brings it to your repository.")
+	if finished.Finish != swarm.FinishDone {
+		return errors.New("the official check has not passed: dure swarm extend gives the run more, dure swarm accept --unfinished takes what has landed")
 	}
+	fmt.Fprintln(out, "dure swarm diff shows what it changed, dure swarm accept brings it to your repository.")
 	return nil
 }
 

@@ -185,7 +185,7 @@ func TestSwarmRun(t *testing.T) {
 	if text, err := p.dure("run", "ask", "nobody", "x").CombinedOutput(); err == nil || !strings.Contains(string(text), "no such agent") {
 		t.Errorf("asked nobody: %v\n%s", err, text)
 	}
-	if text, err := p.dure("run", "caps", "--max-tokens", "100").CombinedOutput(); err != nil || !strings.Contains(string(text), "caps: run 100 tokens") {
+	if text, err := p.dure("run", "caps", "--max-tokens", "100").CombinedOutput(); err != nil || !strings.Contains(string(text), "cap: run 100 tokens") {
 		t.Errorf("caps: %v\n%s", err, text)
 	}
 	if text, err := p.dure("run", "approve", "go").CombinedOutput(); err != nil {

@@ -76,9 +76,14 @@ func (t *swarmTeam) close() error {
 // openTeam opens a run's folder, and begins the run if it is new.
 func openTeam(ctx context.Context, o *swarmRun, log io.Writer) (t *swarmTeam, err error) {
 	t = &swarmTeam{o: o, logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	isNew := !isDir(o.folder)
 	defer func() {
-		if err != nil {
-			err = errors.Join(err, t.close())
+		if err == nil {
+			return
+		}
+		err = errors.Join(err, t.close())
+		if isNew && ctx.Err() == nil { // a run that cannot begin leaves nothing behind
+			err = errors.Join(err, os.RemoveAll(o.folder))
 		}
 	}()
 	if o.spec == "" {
@@ -150,6 +155,21 @@ func (o *swarmRun) asked() (a teamAsk, err error) {
 	return a, err
 }
 
+// unless is what was written down, but for what the command line says anew.
+func (a teamAsk) unless(given func(string) bool, b teamAsk) teamAsk {
+	for flag, take := range map[string]func(){
+		"script": func() { a.Script = b.Script }, "url": func() { a.URL = b.URL }, "model": func() { a.Model = b.Model },
+		"key-env": func() { a.KeyEnv = b.KeyEnv }, "tools": func() { a.Tools = b.Tools }, "mcp": func() { a.Servers = b.Servers },
+		"must-call": func() { a.MustCall = b.MustCall }, "turns": func() { a.Turns = b.Turns },
+		"check-time": func() { a.CheckTime = b.CheckTime }, "shell-time": func() { a.ShellTime = b.ShellTime },
+	} {
+		if given(flag) {
+			take()
+		}
+	}
+	return a
+}
+
 func (o *swarmRun) ask(a teamAsk) {
 	o.models = swarmModels{a.Script, a.URL, a.Model, a.KeyEnv}
 	o.extra = extraFlags{a.Tools, a.Servers}
@@ -169,9 +189,11 @@ func (t *swarmTeam) openModels(context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := json.Unmarshal(b, &a); err != nil {
+		kept := teamAsk{}
+		if err := json.Unmarshal(b, &kept); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
+		a = kept.unless(t.o.given, a)
 	}
 	t.o.ask(a)
 	home, err := homeDir()
@@ -182,7 +204,7 @@ func (t *swarmTeam) openModels(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.models, err = t.o.models.open(cat, t.logger); err != nil || t.o.spec == "" {
+	if t.models, err = t.o.models.open(cat, t.logger); err != nil {
 		return err
 	}
 	b, err := json.Marshal(a)
@@ -322,7 +344,7 @@ func (t *swarmTeam) run(ctx context.Context, out io.Writer) (finished swarm.Fini
 	w.Join(c)
 	srv := &http.Server{Handler: control.Server{Gate: t.gate, Run: c, Ask: w.Ask, Ledger: t.ledger}.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = srv.Serve(t.socket) }() // ends with Close
-	defer srv.Close()
+	defer finishAnswers(srv)
 	head, err := t.log.Head(ctx)
 	if err != nil {
 		return finished, err
@@ -338,6 +360,14 @@ func (t *swarmTeam) run(ctx context.Context, out io.Writer) (finished swarm.Fini
 		err = headErr
 	}
 	return finished, err
+}
+
+// finishAnswers lets who asked last, perhaps for the end, have its answer.
+func finishAnswers(srv *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_ = srv.Shutdown(ctx) // who does not read is left
+	_ = srv.Close()
 }
 
 func (t *swarmTeam) importRepo(ctx context.Context, dir string) error {

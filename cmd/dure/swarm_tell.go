@@ -115,9 +115,9 @@ func runLine(payload any) string {
 	case swarm.Refused:
 		return fmt.Sprintf("%s does not land: %s", p.Task, firstLine(p.Reason))
 	case swarm.Returned:
-		return fmt.Sprintf("%s comes back: %s", p.Task, firstLine(p.Reason))
+		return fmt.Sprintf("%s comes back: %s", p.Task, clipped(strings.Join(strings.Fields(p.Reason), " "), 300))
 	case swarm.Ended:
-		return fmt.Sprintf("%s is %s %s", p.Task, p.Outcome, firstLine(p.Reason))
+		return strings.TrimSpace(fmt.Sprintf("%s is %s %s", p.Task, p.Outcome, firstLine(p.Reason)))
 	case swarm.Verified:
 		return "The official check " + passed(p.Passed) + " on main"
 	case swarm.Asked:

@@ -28,7 +28,12 @@ func swarmWatchCommand(dir *string) *cobra.Command {
 				case ctx.Err() != nil:
 					return nil
 				case errors.Is(err, control.ErrNotRunning):
-					return fmt.Errorf("%w; dure swarm status tells how it stands", err)
+					_, run, loadErr := loadRun(ctx, *dir)
+					if loadErr != nil {
+						return err
+					}
+					v := control.Look(run)
+					return printTeamStatus(cmd.OutOrStdout(), control.Status{Run: &v}, true)
 				case err != nil:
 					return err
 				}

@@ -187,16 +187,17 @@ func capsHandler(m *http.ServeMux, ledger *budget.Ledger) {
 
 // runHandlers adds the routes of a run.
 func runHandlers(m *http.ServeMux, run Run) {
-	view := func(w http.ResponseWriter, r *http.Request) {
-		var v View
-		if err := run.Inspect(r.Context(), func(s *swarm.State) { v = Look(s) }); err != nil {
+	view := func(w http.ResponseWriter, r *http.Request, ended View) {
+		v := ended
+		err := run.Inspect(r.Context(), func(s *swarm.State) { v = Look(s) })
+		if err != nil && (ended.Finished == nil || !errors.Is(err, swarm.ErrNotRunning)) {
 			fail(w, runCode(err), err)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(v) // the client is gone
 	}
-	m.HandleFunc("GET /v1/run", view)
+	m.HandleFunc("GET /v1/run", func(w http.ResponseWriter, r *http.Request) { view(w, r, View{}) })
 	for name, do := range orders {
 		m.HandleFunc("POST /v1/run/"+name, func(w http.ResponseWriter, r *http.Request) {
 			var o Order
@@ -208,7 +209,8 @@ func runHandlers(m *http.ServeMux, run Run) {
 				fail(w, runCode(err), err)
 				return
 			}
-			view(w, r)
+			// What was granted may have ended the run, which then shows no state any more.
+			view(w, r, View{Finished: &swarm.Finished{Finish: swarm.FinishStopped, By: o.By, Reason: o.Text}})
 		})
 	}
 }

@@ -11,7 +11,10 @@ const (
 	unknown  = "\uFFFC" // the value of a variable
 	computed = "\uFFF9" // what a command prints
 	telling  = "\uFFFB" // what a command prints that tells about the machine, or packs data
-	marks    = unknown + computed + telling
+	// With one of these behind it, more is known of the part.
+	secretMark = "\uFFF8" // it holds a secret
+	readMark   = "\uFFFA" // it stands in a file, or came in
+	marks      = unknown + computed + telling + secretMark + readMark
 )
 
 // open says whether a part of a text is not known.
@@ -35,6 +38,10 @@ type act struct {
 	sets    []string // variables set for it: NAME=value
 	code    string   // program text that an interpreter is given
 	text    string   // content that is written, or said to others
+	old     string   // content that it takes the place of
+	secret  bool     // a secret is among what it is given
+	later   bool     // others run it, at another time: what cannot work here may work there
+	leaks   bool     // a secret was put into the workspace before it
 	hidden  bool     // was found only by decoding
 	tool    string   // that was called
 	cwd     string   // where it runs
@@ -55,6 +62,12 @@ func (a act) paths() []string {
 			all = append(all, "/proc/1/root") // a link in /proc, and out of it again
 		}
 		all = append(all, clean(p))
+		if strings.Contains(p, unknown) {
+			// Nothing in the middle of a name is what a variable that is not set leaves.
+			if whole := within.ReplaceAllString(p, "$1$2"); whole != p {
+				all = append(all, clean(whole))
+			}
+		}
 		if !path.IsAbs(p) && !strings.HasPrefix(p, "~") && path.IsAbs(a.cwd) {
 			// Where it leaves the workspace, that counts as well.
 			if whole := path.Join(a.cwd, p); whole != workspace && !strings.HasPrefix(whole, workspace+"/") {
@@ -83,6 +96,8 @@ func (a act) paths() []string {
 	}
 	return all
 }
+
+var within = regexp.MustCompile(`(\w)` + unknown + `+(\w)`)
 
 // lost are paths that climb out of a link in /proc.
 var lost = regexp.MustCompile(`/proc/[^/]+/(cwd|root|fd/[^/]+)/.*\.\.`)

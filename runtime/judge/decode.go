@@ -13,14 +13,14 @@ var lumps = regexp.MustCompile(`[A-Za-z0-9+/]{16,}={0,2}`)
 
 // encodedWithin reads commands that stand base64-encoded in a text. Only what decodes to
 // plain text and reads as a command of several words counts; its acts are hidden.
-func encodedWithin(name, text string) []act {
+func (s *sources) encodedWithin(name, text string) []act {
 	var all []act
 	for _, lump := range lumps.FindAllString(text, 20) {
 		raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(lump, "="))
 		if err != nil || !plain(raw) {
 			continue
 		}
-		r := newReader(name)
+		r := s.reader(name)
 		r.hidden = true
 		if r.script(string(raw), pipe{}) == nil {
 			all = append(all, r.acts...)

@@ -9,7 +9,7 @@
 //
 // # Verdicts
 //
-//	allow    nothing speaks against it
+//	allow    nothing speaks against it; some of it is noted for monitors
 //	refuse   it cannot work here, or has a better way; the agent is told which, and the
 //	         team goes on. What ordinary work often tries and the sandbox would not let
 //	         through anyway: sudo, installing packages, piping a download into a shell

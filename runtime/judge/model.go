@@ -14,8 +14,9 @@ import (
 // call and nothing else: no conversation that could have talked it round.
 type Judge struct {
 	Rules *Rules
-	// Model may be nil: what the rules leave open is then allowed.
+	// Model may be nil: Open then says what becomes of what the rules leave open.
 	Model inference.Model
+	Open  Open
 	// Work says in a sentence or two what the agents work on; part of the question.
 	Work string
 	// All has the model look at every call that the rules let through.
@@ -25,7 +26,13 @@ type Judge struct {
 // Judge implements tool.Judge. An answer that cannot be read is no verdict.
 func (j *Judge) Judge(ctx context.Context, call tool.Call) (tool.Verdict, error) {
 	f := j.Rules.Look(call)
-	if j.Model == nil || f.Action != "open" && !(j.All && f.Action == "allow") {
+	if err := j.Open.valid(); err != nil {
+		return tool.Verdict{}, err
+	}
+	if j.Model == nil {
+		return j.Open.settle(f).verdict(), nil
+	}
+	if f.Action != "open" && !(j.All && (f.Action == "allow" || f.Action == "note")) {
 		return f.verdict(), nil
 	}
 	return j.ask(ctx, call)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,7 +85,7 @@ func TestAnAnswerThatIsNoVerdict(t *testing.T) {
 
 func TestRulesThatAreWrong(t *testing.T) {
 	good := "rules:\n- {name: a, class: c, action: block, why: w, match: [{program: [x]}]}\n"
-	if _, err := Parse([]byte(good)); err != nil {
+	if _, err := Parse([]byte(good), nil); err != nil {
 		t.Fatal(err)
 	}
 	for bad, want := range map[string]string{
@@ -95,8 +96,74 @@ func TestRulesThatAreWrong(t *testing.T) {
 		strings.Replace(good, "[x]", "['$none']", 1):          `no set "none"`,
 		strings.Replace(good, "program", "progam", 1):         "progam",
 	} {
-		if _, err := Parse([]byte(bad)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse([]byte(bad), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", bad, err, want)
+		}
+	}
+}
+
+func TestWhatIsOpenWithoutAModel(t *testing.T) {
+	rules, err := Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, program := "jq -r .cmd task.json | sh", `"$TOOL" --run`
+	for open, want := range map[Open][2]tool.Decision{
+		OpenScripts: {tool.Refuse, tool.Allow}, OpenRefuse: {tool.Refuse, tool.Refuse}, OpenAllow: {tool.Allow, tool.Allow},
+	} {
+		j := &Judge{Rules: rules, Open: open}
+		for i, command := range []string{script, program} {
+			if v, err := j.Judge(t.Context(), shellCall(command)); err != nil || v.Decision != want[i] {
+				t.Errorf("%q: %s: %+v %v, want %s", open, command, v, err, want[i])
+			}
+		}
+	}
+	if v, _ := rules.Judge(t.Context(), shellCall(script)); v.Decision != tool.Refuse {
+		t.Errorf("by the rules alone: %+v", v)
+	}
+	if _, err := (&Judge{Rules: rules, Open: "ask"}).Judge(t.Context(), shellCall("ls")); err == nil {
+		t.Error("a word that is none was taken")
+	}
+}
+
+func TestATeamNamesItsOwnPlaces(t *testing.T) {
+	rules, err := BuiltinWith(map[string][]string{"check": {"tools/gate/**"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{
+		"echo 'exit 0' > tools/gate/run": "block", "echo 'exit 0' > .ci/check": "allow", "echo 'exit 0' > src/run": "allow",
+	} {
+		if f := rules.Look(shellCall(command)); f.Action != want {
+			t.Errorf("%s: %+v, want %s", command, f, want)
+		}
+	}
+	if _, err := BuiltinWith(map[string][]string{"chek": {"x"}}); err == nil || !strings.Contains(err.Error(), "check") {
+		t.Errorf("a place that is none: %v", err)
+	}
+}
+
+// Texts of other languages are what they come to, however they are put together.
+func TestFold(t *testing.T) {
+	for code, want := range map[string]string{
+		`os.system('r'+'m -rf ' + "/")`:                   "rm -rf /",
+		`a="su"; b="do"; system(a b " id")`:               "sudo id",
+		`"".join(map(chr,[115,117]))`:                     "su",
+		`Buffer.from("c3Vkbw==","base64").toString()`:     "sudo",
+		`strrev("di odus")`:                               "sudo id",
+		`codecs.decode("fhqb","rot13")`:                   "sudo",
+		`String.fromCharCode(0x73,117)`:                   "su",
+		`["s","u"].join("")`:                              "su",
+		`%w[s u].join`:                                    "su",
+		`"\x73\u0075"`:                                    "su",
+		`"abc".replace("b","-")`:                          "a-c",
+		`"%s %s" % ("a", "b")`:                            "a b",
+		`["c3Vkbw=="].pack("x"); "c3Vkbw==".unpack1("m")`: "sudo",
+		`x = "rm "; x += "-rf"; f(x)`:                     "rm -rf",
+		`$a="s"; $b="u"; system($a.$b)`:                   "su",
+	} {
+		if f := fold(code); !slices.Contains(f.texts, want) {
+			t.Errorf("%s: %q, want %q", code, f.texts, want)
 		}
 	}
 }
@@ -118,6 +185,10 @@ func FuzzLook(f *testing.F) {
 	f.Add("$(printf '" + strings.Repeat("%1000000d", 1000) + "')")
 	f.Add(strings.Repeat("a&&", 30000) + "a")
 	f.Add("eval eval eval eval 'rm -rf /'")
+	f.Add("f() { f \"$@\" x; }; f a; alias a='a a'; a")
+	f.Add("python3 -c \"x='a'; x+=x; x='%s%s' % (x, x); y=x; x=y\"")
+	f.Add("echo 'echo x > a; sh a' > a; sh a")
+	f.Add("if a; then X=/; fi; if b; then X=c; fi; rm $X")
 	f.Add("cat <<A <<B\nx\nA\ny\nB\n")
 	f.Add("for i in {1..100000}; do for j in a b c; do sh -c \"$i\"; done; done")
 	f.Fuzz(func(t *testing.T, command string) {

@@ -1,12 +1,8 @@
 package judge
 
 import (
-	"encoding/base32"
-	"encoding/base64"
-	"encoding/hex"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
@@ -32,6 +28,13 @@ func (r *reader) output(s *syntax.Stmt) string {
 	r.depth++
 	defer func() { r.depth-- }()
 	for _, d := range s.Redirs {
+		if d.Op == syntax.RdrIn {
+			if text, ok := r.content(r.literal(d.Word)); ok && len(s.Redirs) == 1 {
+				if c, ok := s.Cmd.(*syntax.CallExpr); ok {
+					return r.printed(c, text)
+				}
+			}
+		}
 		if d.Op != syntax.Hdoc && d.Op != syntax.DashHdoc && d.Op != syntax.WordHdoc && (d.N == nil || d.N.Value != "2") {
 			return unknown // it prints elsewhere, or reads from there
 		}
@@ -102,6 +105,9 @@ func (r *reader) printed(c *syntax.CallExpr, input string) string {
 	case "echo":
 		return echo(args)
 	case "printf":
+		if len(args) > 1 && strings.Contains(args[0], "%b") {
+			args = percentB(args)
+		}
 		if len(args) > 0 && !open(args[0]) && !wide.MatchString(args[0]) {
 			if s, _, err := expand.Format(r.config(), args[0], args[1:]); err == nil && r.charge(len(s)) == nil {
 				return s
@@ -112,7 +118,18 @@ func (r *reader) printed(c *syntax.CallExpr, input string) string {
 		if len(args) == 0 || args[0] == "-" {
 			return input
 		}
-		return unknown
+		return r.contents(args)
+	}
+	if names := listed(base(words[0]), args, input); names != "" {
+		return names
+	}
+	if text, ok := r.spoken(base(words[0]), args, input); ok {
+		return text
+	}
+	if len(args) > 0 && !strings.HasPrefix(args[len(args)-1], "-") && open(input) {
+		if text, ok := r.content(args[len(args)-1]); ok {
+			input = text
+		}
 	}
 	if open(input) {
 		return unknown
@@ -120,130 +137,41 @@ func (r *reader) printed(c *syntax.CallExpr, input string) string {
 	return filter(base(words[0]), args, input)
 }
 
-// wide are widths that make a large text of a small one.
-var wide = regexp.MustCompile(`%[^a-zA-Z%]*(\d{4,}|\*)`)
-
-func echo(args []string) string {
-	escapes, newline := false, "\n"
-	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' && strings.Trim(args[0][1:], "neE") == "" {
-		escapes = escapes || strings.Contains(args[0], "e")
-		if strings.Contains(args[0], "n") {
-			newline = ""
-		}
-		args = args[1:]
-	}
-	s := strings.Join(args, " ")
-	switch {
-	case escapes:
-		f, _, err := expand.Format(&expand.Config{}, s, nil)
-		if err != nil {
+// contents are what stands in files that this command wrote.
+func (r *reader) contents(files []string) string {
+	var all strings.Builder
+	for _, f := range files {
+		text, ok := r.content(f)
+		if !ok {
 			return unknown
 		}
-		s = f
-	case strings.Contains(s, `\`):
-		return unknown // shells differ about it
+		all.WriteString(text)
 	}
-	return s + newline
+	return all.String()
 }
 
-// filter carries out programs that only rewrite text.
-func filter(program string, args []string, input string) string {
-	decodes := false
-	for _, a := range args {
-		switch a {
-		case "-d", "-D", "--decode", "-di", "-id":
-			decodes = true
-		}
-	}
-	switch program {
-	case "base64":
-		if decodes {
-			return decoded(base64.StdEncoding.DecodeString(squeeze(input)))
-		}
-	case "base32":
-		if decodes {
-			return decoded(base32.StdEncoding.DecodeString(squeeze(input)))
-		}
-	case "xxd":
-		if strings.Contains(strings.Join(args, ""), "r") {
-			return decoded(hex.DecodeString(squeeze(input)))
-		}
-	case "rev":
-		lines := strings.Split(input, "\n")
-		for i, l := range lines {
-			lines[i] = reverse(l)
-		}
-		return strings.Join(lines, "\n")
-	case "tr":
-		if len(args) == 2 && args[0] != "-d" {
-			return translate(args[0], args[1], input)
-		}
-		if len(args) == 2 {
-			set := expandRanges(args[1])
-			return strings.Map(func(c rune) rune {
-				if strings.ContainsRune(set, c) {
-					return -1
-				}
-				return c
-			}, input)
-		}
-	}
-	return unknown
-}
+// saying is code that prints one text and does nothing else.
+var saying = regexp.MustCompile(`^\s*(?:BEGIN\s*\{)?\s*(?:print|puts|echo|printf|say|console\.log|process\.stdout\.write|sys\.stdout\.write|io\.write)\s*\(?\s*"([^"]*)"\s*\)?\s*;?\s*\}?\s*$`)
+var imports = regexp.MustCompile(`(?m)(?:^|;)\s*(?:import|from|require|use)\s[^;\n]*[;\n]`)
 
-func decoded(b []byte, err error) string {
-	if err != nil {
-		return unknown
-	}
-	return strings.ToValidUTF8(string(b), unknown)
-}
-
-func squeeze(s string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsSpace(c) {
-			return -1
+// spoken is what an interpreter prints whose code does nothing else.
+func (r *reader) spoken(program string, args []string, input string) (string, bool) {
+	options, ok := interpreters[versionless(program)]
+	code := ""
+	switch {
+	case ok:
+		if code = inline(args, options); code == "" && readsInput(args) && !open(input) {
+			code = input
 		}
-		return c
-	}, s)
-}
-
-func reverse(s string) string {
-	runes := []rune(s)
-	for i, j := 0, len(runes)-1; i < j; i, j = i+1, j-1 {
-		runes[i], runes[j] = runes[j], runes[i]
+	case strings.HasSuffix(program, "awk") && len(args) > 0:
+		code = args[len(args)-1]
 	}
-	return string(runes)
-}
-
-// translate is tr for sets with ranges, as rot13 needs them.
-func translate(from, to, s string) string {
-	a, b := []rune(expandRanges(from)), []rune(expandRanges(to))
-	if len(a) == 0 || len(b) == 0 {
-		return unknown
+	if code == "" || open(code) || r.charge(len(code)) != nil {
+		return "", false
 	}
-	return strings.Map(func(c rune) rune {
-		for i, x := range a {
-			if x == c {
-				return b[min(i, len(b)-1)]
-			}
-		}
-		return c
-	}, s)
-}
-
-func expandRanges(set string) string {
-	set = strings.NewReplacer(`\n`, "\n", `\t`, "\t", "[:space:]", " \n\t").Replace(set)
-	runes := []rune(set)
-	var out []rune
-	for i := 0; i < len(runes); i++ {
-		if i+2 < len(runes) && runes[i+1] == '-' && runes[i] <= runes[i+2] && runes[i+2]-runes[i] < 256 {
-			for c := runes[i]; c <= runes[i+2]; c++ {
-				out = append(out, c)
-			}
-			i += 2
-			continue
-		}
-		out = append(out, runes[i])
+	m := saying.FindStringSubmatch(imports.ReplaceAllString(fold(code).text, ""))
+	if m == nil {
+		return "", false
 	}
-	return string(out)
+	return m[1] + "\n", true
 }

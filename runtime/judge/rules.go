@@ -3,7 +3,6 @@ package judge
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,23 +19,32 @@ var builtin []byte
 // Rules decide by data. A Rules is read-only once it is made.
 type Rules struct {
 	rules []rule
+	src   sources
 }
 
 // Builtin are the rules that dure comes with.
-func Builtin() (*Rules, error) { return Parse(builtin) }
+func Builtin() (*Rules, error) { return Parse(builtin, nil) }
+
+// BuiltinWith are the rules that dure comes with, for a team that names its own places:
+// globs (** stands for any folders) by the names that rules.yaml gives under places,
+// such as check and tests. A list takes the place of the one in rules.yaml.
+func BuiltinWith(places map[string][]string) (*Rules, error) { return Parse(builtin, places) }
 
 // document is a file of rules.
 type document struct {
 	// Sets name lists that rules refer to as $name.
-	Sets  map[string][]string `yaml:"sets"`
-	Rules []source            `yaml:"rules"`
+	Sets map[string][]string `yaml:"sets"`
+	// Places name lists of globs that expressions refer to as {{name}}.
+	Places  map[string][]string `yaml:"places"`
+	Sources sources             `yaml:"sources"`
+	Rules   []source            `yaml:"rules"`
 }
 
 // source is a rule as it is written.
 type source struct {
 	Name   string  `yaml:"name"`
 	Class  string  `yaml:"class"`
-	Action string  `yaml:"action"` // block or refuse
+	Action string  `yaml:"action"` // block, refuse, or note
 	Why    string  `yaml:"why"`
 	Match  []match `yaml:"match"`
 	Unless []match `yaml:"unless"`
@@ -57,6 +65,10 @@ type match struct {
 	Set     string   `yaml:"set"`     // expression for one of the variables set: NAME=value
 	Code    string   `yaml:"code"`    // expression for the code an interpreter is given
 	Text    string   `yaml:"text"`    // expression for content that is written or said
+	Old     string   `yaml:"old"`     // expression for content that is replaced
+	Read    string   `yaml:"read"`    // expression for one of the files it is given as input
+	Secret  bool     `yaml:"secret"`  // a secret is among what it is given
+	Leaks   bool     `yaml:"leaks"`   // a secret was put into the workspace before it
 	Hidden  bool     `yaml:"hidden"`  // it was found only by decoding
 	Local   bool     `yaml:"local"`   // all hosts that it names are this machine, and there is one
 }
@@ -68,23 +80,30 @@ type rule struct {
 
 type matcher struct {
 	match
-	full, arg, line, path, write, set, code, text *regexp.Regexp
+	full, arg, line, path, write, set, code, text, old, read *regexp.Regexp
 }
 
-// Parse reads rules. The error names the rule and the field at fault.
-func Parse(data []byte) (*Rules, error) {
+// Parse reads rules; places take the place of those in data. The error names the rule
+// and the field at fault.
+func Parse(data []byte, places map[string][]string) (*Rules, error) {
 	var doc document
 	if err := yaml.UnmarshalWithOptions(data, &doc, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("rules: %w", err)
 	}
-	r := &Rules{}
+	if err := doc.place(places); err != nil {
+		return nil, err
+	}
+	r := &Rules{src: doc.Sources}
+	if err := r.src.compile(); err != nil {
+		return nil, fmt.Errorf("rules: %w", err)
+	}
 	names := map[string]bool{}
 	for i, s := range doc.Rules {
 		if s.Name == "" || s.Why == "" || s.Class == "" || len(s.Match) == 0 || names[s.Name] {
 			return nil, fmt.Errorf("rules: rule %d (%s): needs a name of its own, class, why and match", i+1, s.Name)
 		}
-		if s.Action != "block" && s.Action != "refuse" {
-			return nil, fmt.Errorf("rules: %s: action %q; it can be block or refuse", s.Name, s.Action)
+		if s.Action != "block" && s.Action != "refuse" && s.Action != "note" {
+			return nil, fmt.Errorf("rules: %s: action %q; it can be block or refuse or note", s.Name, s.Action)
 		}
 		names[s.Name] = true
 		compiled := rule{source: s}
@@ -115,7 +134,7 @@ func compile(list []match, sets map[string][]string) ([]matcher, error) {
 			name, text string
 			to         **regexp.Regexp
 		}{{"full", m.Full, &c.full}, {"arg", m.Arg, &c.arg}, {"line", m.Line, &c.line}, {"path", m.Path, &c.path}, {"write", m.Write, &c.write},
-			{"set", m.Set, &c.set}, {"code", m.Code, &c.code}, {"text", m.Text, &c.text}} {
+			{"set", m.Set, &c.set}, {"code", m.Code, &c.code}, {"text", m.Text, &c.text}, {"old", m.Old, &c.old}, {"read", m.Read, &c.read}} {
 			if e.text == "" {
 				continue
 			}
@@ -163,9 +182,10 @@ func (m *matcher) fits(a *act) bool {
 		return x == nil || slices.ContainsFunc(have, x.MatchString)
 	}
 	return in(m.Tool, []string{a.tool}) && in(m.Program, []string{a.program, versionless(a.program)}) && in(m.Through, a.through) &&
-		in(m.From, a.from) && in(m.To, a.to) && (!m.Hidden || a.hidden) && (!m.Local || local(a.line())) &&
+		in(m.From, a.from) && in(m.To, a.to) && (!m.Hidden || a.hidden) && (!m.Local || localAct(a)) &&
 		(m.full == nil || m.full.MatchString(a.full)) && anyOf(m.arg, a.args) && (m.line == nil || m.line.MatchString(a.line())) &&
 		(m.path == nil || anyOf(m.path, a.paths())) && anyOf(m.write, cleaned(a.writes)) && anyOf(m.set, a.sets) &&
+		(!m.Secret || a.secret) && (!m.Leaks || a.leaks) && anyOf(m.read, a.reads) && (m.old == nil || m.old.MatchString(a.old)) &&
 		(m.code == nil || m.code.MatchString(a.code)) && (m.text == nil || m.text.MatchString(a.text))
 }
 
@@ -195,32 +215,10 @@ func (r *rule) excused(a *act, m *matcher) bool {
 	})
 }
 
-// hosts of addresses in a line.
-var hosts = regexp.MustCompile(`(?i)\b[a-z]+://([^/\s:?#]+)|\b((?:[a-z0-9-]+\.)+[a-z]{2,})(?:[:/\s]|$)`)
-
-// local says whether a line names hosts, and all of them are this machine.
-func local(line string) bool {
-	found := false
-	for _, h := range hosts.FindAllStringSubmatch(line, -1) {
-		switch name := strings.ToLower(h[1]); {
-		case name == "localhost", strings.HasPrefix(name, "127."), name == "[", name == "0.0.0.0", name == "host.docker.internal":
-			found = true
-		case name == "" && fileName.MatchString(h[2]):
-		default:
-			return false
-		}
-	}
-	return found || !strings.Contains(line, "://") && bareLocal.MatchString(line)
-}
-
-// fileName are names with dots that are files rather than hosts.
-var fileName = regexp.MustCompile(`\.(json|ya?ml|txt|md|go|py|js|ts|html?|xml|csv|sh|toml|env|log|bin|gz|tgz|zip|out|lock|cfg|conf|ini|png|jpe?g)$`)
-
-var bareLocal = regexp.MustCompile(`\s(localhost|127(\.\d+){3}|0\.0\.0\.0)([:/ ]|$)`)
-
 // Finding is what the rules say of a call.
 type Finding struct {
-	// Action is "allow", "refuse", "block", or "open" where the rules cannot say.
+	// Action is "allow", "note" (allow, and monitors look), "refuse", "block", or "open"
+	// where the rules cannot say.
 	Action string
 	Rule   string
 	Class  string
@@ -236,7 +234,7 @@ func (r *Rules) Look(call tool.Call) (f Finding) {
 			f = Finding{Action: "refuse", Rule: "unreadable", Class: "form", Why: "the command cannot be read"}
 		}
 	}()
-	acts, err := acts(call)
+	acts, err := r.src.acts(call)
 	if err != nil {
 		return Finding{Action: "refuse", Rule: "unreadable", Class: "form", Why: fmt.Sprintf("%.300s", err.Error())}
 	}
@@ -257,88 +255,36 @@ func (r *Rules) worst(acts []act) Finding {
 	for i := range acts {
 		for j := range r.rules {
 			rule := &r.rules[j]
-			if found.Action == "block" || found.Action == "refuse" && rule.Action == "refuse" || !rule.fits(&acts[i]) {
+			if weight[rule.Action] <= weight[found.Action] || acts[i].later && rule.Action != "block" || !rule.fits(&acts[i]) {
 				continue
 			}
 			found = Finding{Action: rule.Action, Rule: rule.Name, Class: rule.Class, Why: rule.Why}
 		}
-		if found.Action == "allow" && open(acts[i].program) {
-			found = Finding{Action: "open", Rule: "unknown-program", Why: "what it runs is known only when it runs"}
+		if weight[found.Action] <= weight["open"] && open(acts[i].program) {
+			switch {
+			case strings.Contains(acts[i].full, readMark):
+				found = Finding{Action: "open", Rule: UnknownScript, Class: "form", Why: "it runs text that a program printed or a file holds, and that nobody has read; write the commands out, or put them into a script and run that"}
+			case found.Rule != UnknownScript:
+				found = Finding{Action: "open", Rule: UnknownProgram, Class: "form", Why: "which program it runs is known only when it runs; write its name out"}
+			}
 		}
 	}
 	return found
 }
 
-// fields of tools that hold a command, a file's name, or text.
-var commandFields = []string{"command", "cmd", "script", "check"}
-var pathFields = []string{"path", "file", "file_path", "filename", "directory", "folder"}
+// weight orders findings.
+var weight = map[string]int{"allow": 0, "note": 1, "open": 2, "refuse": 3, "block": 4}
 
-// acts are what a call would do.
-func acts(call tool.Call) ([]act, error) {
-	var fields map[string]any
-	if err := json.Unmarshal([]byte(call.Arguments), &fields); err != nil {
-		return nil, fmt.Errorf("arguments: %w", err)
-	}
-	a := act{program: "tool:" + call.Tool, full: call.Tool, tool: call.Tool}
-	var all []act
-	for _, name := range sortedKeys(fields) {
-		text := flat(fields[name])
-		switch {
-		case slices.Contains(commandFields, name):
-			script, err := readScript(call.Tool, text)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, script...)
-			all = append(all, encodedWithin(call.Tool, text)...)
-			// The words as they stand, comments and documents among them.
-			all = append(all, act{program: "words", tool: call.Tool, text: text})
-		case slices.Contains(pathFields, name):
-			a.args = append(a.args, text)
-			if call.Tool == "write" || call.Tool == "edit" {
-				a.writes = append(a.writes, text)
-			}
-		default:
-			a.text += text + "\n"
-		}
-	}
-	return append(all, a), nil
-}
+// What a finding that is open is about.
+const (
+	UnknownScript  = "unknown-script"  // text that a program printed or a file holds is run as commands
+	UnknownProgram = "unknown-program" // the name of a program stands in a variable
+)
 
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// flat is a value as text: all texts within it.
-func flat(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case []any:
-		var all []string
-		for _, e := range v {
-			all = append(all, flat(e))
-		}
-		return strings.Join(all, "\n")
-	case map[string]any:
-		var all []string
-		for _, k := range sortedKeys(v) {
-			all = append(all, flat(v[k]))
-		}
-		return strings.Join(all, "\n")
-	}
-	return fmt.Sprint(v)
-}
-
-// Judge implements tool.Judge by the rules alone: what they leave open is allowed,
-// and the sandbox holds.
+// Judge implements tool.Judge by the rules alone, with OpenScripts for what they leave
+// open.
 func (r *Rules) Judge(_ context.Context, call tool.Call) (tool.Verdict, error) {
-	return r.Look(call).verdict(), nil
+	return OpenScripts.settle(r.Look(call)).verdict(), nil
 }
 
 func (f Finding) verdict() tool.Verdict {

@@ -26,6 +26,8 @@ func (f Finding) score() (float64, string) {
 		return 0.3, why
 	case "open":
 		return 0.2, why
+	case "note":
+		return 0.1, why
 	}
 	return 0, ""
 }

@@ -26,8 +26,18 @@ var errTooMuch = errors.New("the command is too large or too deeply nested to be
 
 // reader finds the acts of a command.
 type reader struct {
+	src   *sources
 	tool  string
-	vars  map[string]string // of the script, where they are known
+	vars  map[string]string   // of the script, where they are known
+	lists map[string][]string // its arrays, $@ and $* among them
+	files map[string]string   // what it wrote, by path from the root
+	// tainted are files of the workspace that it put a secret into.
+	tainted map[string]bool
+	aliases map[string]string
+	funcs   map[string]*syntax.FuncDecl
+	called  map[string]int // how often a function's body was read
+	// forks counts how often the rest of a script was read with other values.
+	forks int
 	acts  []act
 	cwd   string // absolute, or unknown
 	depth int
@@ -38,16 +48,17 @@ type reader struct {
 }
 
 // readScript reads a shell command. Text that is no shell script is an error.
-func readScript(tool, script string) ([]act, error) {
-	r := newReader(tool)
+func (s *sources) readScript(tool, script string) ([]act, error) {
+	r := s.reader(tool)
 	if err := r.script(script, pipe{}); err != nil {
 		return nil, err
 	}
 	return r.acts, nil
 }
 
-func newReader(tool string) *reader {
-	return &reader{tool: tool, vars: map[string]string{}, cwd: workspace}
+func (s *sources) reader(tool string) *reader {
+	return &reader{src: s, tool: tool, cwd: workspace, vars: map[string]string{}, lists: map[string][]string{}, files: map[string]string{},
+		tainted: map[string]bool{}, aliases: map[string]string{}, funcs: map[string]*syntax.FuncDecl{}, called: map[string]int{}}
 }
 
 // workspace is where every command begins.
@@ -59,6 +70,7 @@ type pipe struct {
 	input    string // its standard input, where it is known
 	reads    []string
 	writes   []string
+	secret   bool // its standard input may hold a secret
 }
 
 func (r *reader) script(script string, p pipe) error {
@@ -75,8 +87,12 @@ func (r *reader) script(script string, p pipe) error {
 }
 
 func (r *reader) statements(list []*syntax.Stmt, p pipe) error {
-	for _, s := range list {
+	for i, s := range list {
+		before := maps.Clone(r.vars)
 		if err := r.statement(s, p); err != nil {
+			return err
+		}
+		if err := r.otherwise(s, list[i+1:], p, before); err != nil {
 			return err
 		}
 	}
@@ -106,6 +122,19 @@ func (r *reader) statement(s *syntax.Stmt, p pipe) error {
 			p.writes = append(p.writes, r.literal(d.Word))
 		}
 	}
+	if len(p.reads) > 0 && p.input == "" {
+		if text, ok := r.content(p.reads[len(p.reads)-1]); ok {
+			p.input = text
+		}
+	}
+	if endless(s.Cmd) {
+		if err := r.add(act{program: "endless", full: "endless", from: background(s)}); err != nil {
+			return err
+		}
+	}
+	if err := r.keep(s, p.input); err != nil {
+		return err
+	}
 	return r.command(s.Cmd, p)
 }
 
@@ -132,6 +161,11 @@ func (r *reader) command(c syntax.Command, p pipe) error {
 		}
 		return nil
 	case *syntax.WhileClause:
+		if endless(c) && spawns(c.Do) {
+			if err := r.add(act{program: "fork-bomb", full: "while"}); err != nil {
+				return err
+			}
+		}
 		return r.all(func() error { return r.statements(c.Cond, p) }, func() error { return r.statements(c.Do, p) })
 	case *syntax.ForClause:
 		return r.loop(c, p)
@@ -177,81 +211,10 @@ func (r *reader) all(steps ...func() error) error {
 
 // apart reads what a shell of its own does: its variables and folder are its own.
 func (r *reader) apart(read func() error) error {
-	vars, cwd := maps.Clone(r.vars), r.cwd
+	vars, lists, cwd := maps.Clone(r.vars), maps.Clone(r.lists), r.cwd
 	err := read()
-	r.vars, r.cwd = vars, cwd
+	r.vars, r.lists, r.cwd = vars, lists, cwd
 	return err
-}
-
-// declare reads export, declare, local and their like.
-func (r *reader) declare(c *syntax.DeclClause) error {
-	a := act{program: c.Variant.Value, full: c.Variant.Value}
-	for _, assign := range c.Args {
-		if err := r.substitutions(assign); err != nil {
-			return err
-		}
-		name, value := r.assigned(assign)
-		if name == "" {
-			continue
-		}
-		if assign.Value != nil || assign.Array != nil {
-			r.set(name, value)
-			a.sets = append(a.sets, name+"="+value)
-		}
-	}
-	return r.add(a)
-}
-
-func (r *reader) set(name, value string) {
-	if len(value) > maxValue {
-		value = unknown
-	}
-	r.vars[name] = value
-}
-
-// loop reads the body with each value that the variable is known to take.
-func (r *reader) loop(c *syntax.ForClause, p pipe) error {
-	if err := r.substitutions(c.Loop); err != nil {
-		return err
-	}
-	w, ok := c.Loop.(*syntax.WordIter)
-	if !ok {
-		return r.statements(c.Do, p)
-	}
-	values := r.fields(w.Items...)
-	if len(values) == 0 || len(values) > 20 {
-		values = []string{unknown}
-	}
-	for _, v := range values {
-		r.set(w.Name.Value, v)
-		if err := r.statements(c.Do, p); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// function reads a body where it is declared. One that calls itself twice, side by
-// side, never ends: it is told by the name fork-bomb.
-func (r *reader) function(c *syntax.FuncDecl, p pipe) error {
-	name, calls, background := c.Name.Value, 0, false
-	syntax.Walk(c.Body, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.CallExpr:
-			if len(n.Args) > 0 && n.Args[0].Lit() == name {
-				calls++
-			}
-		case *syntax.Stmt:
-			background = background || n.Background
-		}
-		return true
-	})
-	if calls >= 2 || calls == 1 && background {
-		if err := r.add(act{program: "fork-bomb", full: name}); err != nil {
-			return err
-		}
-	}
-	return r.statement(c.Body, p)
 }
 
 func (r *reader) binary(c *syntax.BinaryCmd, p pipe) error {
@@ -266,6 +229,7 @@ func (r *reader) binary(c *syntax.BinaryCmd, p pipe) error {
 	left.writes = nil
 	right.from = append(slices.Clone(p.from), r.heads(c.X)...)
 	right.input, right.reads = r.output(c.X), nil
+	right.secret = p.secret || r.secretive(c.X)
 	return r.all(
 		func() error { return r.apart(func() error { return r.statement(c.X, left) }) },
 		func() error { return r.apart(func() error { return r.statement(c.Y, right) }) },
@@ -276,6 +240,9 @@ func (r *reader) binary(c *syntax.BinaryCmd, p pipe) error {
 func (r *reader) heads(s *syntax.Stmt) []string {
 	var names []string
 	syntax.Walk(s, func(n syntax.Node) bool {
+		if d, ok := n.(*syntax.DeclClause); ok {
+			names = append(names, d.Variant.Value)
+		}
 		c, ok := n.(*syntax.CallExpr)
 		if !ok || r.spend() != nil {
 			return r.steps < maxSteps
@@ -309,6 +276,7 @@ func (r *reader) add(a act) error {
 	}
 	a.cwd = r.cwd
 	a.tool, a.hidden = r.tool, a.hidden || r.hidden
+	r.taint(&a)
 	r.acts = append(r.acts, a)
 	return nil
 }
@@ -334,7 +302,10 @@ func (r *reader) call(c *syntax.CallExpr, p pipe) error {
 		return nil
 	}
 	a := act{full: words[0], args: words[1:], sets: sets, from: p.from, to: p.to, reads: p.reads, writes: p.writes}
-	a.program = base(a.full)
+	a.program, a.secret = base(a.full), p.secret
+	if err := r.known(a, p); err != nil {
+		return err
+	}
 	return r.run(a, p.input)
 }
 
@@ -358,7 +329,7 @@ func (r *reader) substitutions(c syntax.Node) error {
 	syntax.Walk(c, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			keep(r.apart(func() error { return r.statements(n.Stmts, pipe{to: []string{"$()"}}) }))
+			keep(r.apart(func() error { return r.statements(n.Stmts, pipe{to: []string{"$()", head}}) }))
 			return false
 		case *syntax.ProcSubst:
 			to := head
@@ -374,20 +345,4 @@ func (r *reader) substitutions(c syntax.Node) error {
 		return err == nil
 	})
 	return err
-}
-
-func (r *reader) assigned(a *syntax.Assign) (name, value string) {
-	if a.Name == nil {
-		return "", ""
-	}
-	switch {
-	case a.Array != nil || a.Index != nil:
-		value = unknown
-	case a.Value != nil:
-		value = r.literal(a.Value)
-	}
-	if a.Append {
-		value = r.vars[a.Name.Value] + value
-	}
-	return a.Name.Value, value
 }

@@ -16,7 +16,7 @@ func (r *reader) config() *expand.Config {
 		Env: environ{r},
 		CmdSubst: func(w io.Writer, c *syntax.CmdSubst) error {
 			out := strings.TrimRight(r.outputs(c.Stmts), "\n")
-			if open(out) {
+			if open(out) && (!strings.HasPrefix(out, computed) || len(out) == len(computed)) {
 				out = r.mark(c.Stmts)
 			}
 			_, err := io.WriteString(w, out)
@@ -28,12 +28,25 @@ func (r *reader) config() *expand.Config {
 
 // mark stands for the output of commands that is not known.
 func (r *reader) mark(list []*syntax.Stmt) string {
+	mark := computed
 	for _, s := range list {
-		if slices.ContainsFunc(r.heads(s), func(p string) bool { return slices.Contains(tells, p) }) {
-			return telling
+		heads := r.heads(s)
+		if slices.ContainsFunc(heads, func(p string) bool { return slices.Contains(tells, p) }) {
+			mark = telling + strings.TrimPrefix(mark, computed)
+		}
+		if len(heads) > 0 && slices.Contains(r.src.Readers, versionless(heads[0])) || readsFile(s) {
+			mark += readMark
+		}
+		if r.secretive(s) {
+			return telling + readMark + secretMark
 		}
 	}
-	return computed
+	return mark
+}
+
+// readsFile says whether a statement is the shell's $(<file).
+func readsFile(s *syntax.Stmt) bool {
+	return s.Cmd == nil && len(s.Redirs) > 0 && s.Redirs[0].Op == syntax.RdrIn
 }
 
 // fields are the words that some words become; a word that cannot be expanded is
@@ -104,6 +117,12 @@ func (r *reader) risky(w *syntax.Word) bool {
 			return !found
 		}
 		value, known := r.vars[p.Param.Value]
+		if p.Param.Value == "PWD" && !known {
+			value, known = r.cwd, true
+		}
+		if list, ok := r.lists[p.Param.Value]; ok && !known {
+			value, known = strings.Join(list, " "), true
+		}
 		cuts := p.Slice != nil || p.Repl != nil || p.Length || p.Excl || p.Exp != nil && !substitutes(p.Exp.Op)
 		if cuts && (!known || open(value)) || p.Repl != nil && len(value) > 256 {
 			found = true
@@ -130,6 +149,12 @@ func (e environ) Get(name string) expand.Variable {
 	set := func(s string) expand.Variable {
 		return expand.Variable{Set: true, Exported: true, Kind: expand.String, Str: s}
 	}
+	if list, ok := e.r.lists[name]; ok {
+		if e.r.charge(len(strings.Join(list, " "))) != nil {
+			return set(unknown)
+		}
+		return expand.Variable{Set: true, Kind: expand.Indexed, List: list}
+	}
 	if v, ok := e.r.vars[name]; ok {
 		if e.r.charge(len(v)) != nil {
 			return set(unknown)
@@ -147,6 +172,8 @@ func (e environ) Get(name string) expand.Variable {
 		return set("~")
 	case "PWD":
 		return set(e.r.cwd)
+	case "!":
+		return set(child)
 	case "TMPDIR":
 		return set("/tmp")
 	case "IFS":
@@ -154,8 +181,15 @@ func (e environ) Get(name string) expand.Variable {
 	case "@", "*", "1", "2", "3", "4", "5", "6", "7", "8", "9":
 		return set("") // a command has no arguments of its own
 	}
+	if e.r.src.variables.MatchString(name) {
+		return set(unknown + secretMark)
+	}
 	return set(unknown)
 }
+
+// child stands for the number of a program that the command itself began: its folder
+// in /proc is no other's.
+const child = "thread-self"
 
 func (e environ) Each(yield func(string, expand.Variable) bool) {
 	for name := range e.r.vars {

@@ -19,13 +19,14 @@ type session struct {
 	end chan error
 }
 
-func open(t *testing.T, plan map[string][]Spawn, change func(*Started)) *session {
+func open(t *testing.T, pace time.Duration, plan map[string][]Spawn, change func(*Started)) *session {
 	t.Helper()
 	p := Started{Spec: "a house", Check: "make test", Limits: Limits{Agents: 2}}
 	if change != nil {
 		change(&p)
 	}
 	s := &session{T: t, log: &memory{}, w: newScript(t, plan), end: make(chan error, 1)}
+	s.w.pace = pace
 	if err := Begin(t.Context(), s.log, time.Now(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ var small = map[string][]Spawn{"the specification": {{Title: "one"}, {Title: "tw
 
 func TestPersonApproves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, small, func(p *Started) { p.Approval = true })
+		s := open(t, time.Second, small, func(p *Started) { p.Approval = true })
 		c, ctx := s.w.c, t.Context()
 		s.refused(c.Approve(ctx, "ada", ""), "no plan yet")
 		s.after(time.Hour)
@@ -104,7 +105,7 @@ func TestPersonApproves(t *testing.T) {
 // Spawn answers at once with a place, and a call that is made again makes no second task.
 func TestSpawnAnswersAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, small, nil)
+		s := open(t, time.Second, small, nil)
 		c, ctx := s.w.c, t.Context()
 		s.after(3 * time.Second) // the plan is approved, two workers are at work
 		r := Spawn{By: Person, Title: "four", Check: "true", Ref: "r1"}
@@ -131,7 +132,7 @@ func TestSpawnAnswersAtOnce(t *testing.T) {
 
 func TestAskAndAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, small, nil)
+		s := open(t, time.Second, small, nil)
 		c, ctx := s.w.c, t.Context()
 		s.after(3 * time.Second)
 		agent := s.state().task("t2").Agent
@@ -155,7 +156,7 @@ func TestAskAndAnswer(t *testing.T) {
 // Pause, resume, move, steer, and the signals of the model server.
 func TestControls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, small, nil)
+		s := open(t, time.Second, small, nil)
 		c, ctx := s.w.c, t.Context()
 		s.after(3 * time.Second)
 		s.ok(c.Pause(ctx, "ada", "lunch"))
@@ -198,8 +199,7 @@ func TestControls(t *testing.T) {
 // A task that is parked, or whose agent is killed, is not worked on any longer.
 func TestParkAndKillEndWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, small, nil)
-		s.w.pace = time.Hour
+		s := open(t, time.Hour, small, nil)
 		c, ctx := s.w.c, t.Context()
 		s.after(3 * time.Hour)
 		if s.w.working != 2 {
@@ -234,8 +234,7 @@ func TestParkAndKillEndWork(t *testing.T) {
 
 func TestStopAndExtend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, small, func(p *Started) { p.Limits.Time = time.Hour })
-		s.w.pace = time.Hour / 4
+		s := open(t, time.Hour/4, small, func(p *Started) { p.Limits.Time = time.Hour })
 		if st := s.finished(); st.Finished().Finish != FinishTime || s.w.working != 0 {
 			t.Fatalf("finished %+v", st.Finished())
 		}

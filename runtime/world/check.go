@@ -62,6 +62,7 @@ func (w *World) check(ctx context.Context, c swarm.Checking, commit object.ID) (
 			out.Passed = false
 			break
 		}
+		said.WriteString("exit status 0\n") // so that a judge can cite a silent check
 	}
 	out.Output = swarm.ClipOutput(said.String())
 	return out, nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dure/runtime/board"
+	"dure/runtime/event"
 )
 
 // Row 32: what is counted is exactly what was done.
@@ -66,6 +67,37 @@ func testCounts(t *testing.T, p Place) {
 		t.Errorf("got  %v\nwant %v", got, sum)
 	}
 	rebuilt(t, p, b)
+}
+
+// Folded is what the whole log counts, however a board keeps its sums.
+func Folded(t testing.TB, log event.Log) []board.Count {
+	t.Helper()
+	var all []board.Count
+	each := func(uses ...board.Use) {
+		for _, u := range uses {
+			all = append(all, board.Count{Use: u, N: 1})
+		}
+	}
+	for _, stream := range []string{board.Stream, board.UsageStream} {
+		for e, err := range log.Read(limited(t), stream, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := board.Registry().Decode(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch v := v.(type) {
+			case board.Written:
+				each(v.Uses...)
+			case board.Created:
+				each(board.Use{Agent: v.Agent, Table: v.Table.Name, Kind: board.Write})
+			case board.Used:
+				all = append(all, v.Counts...)
+			}
+		}
+	}
+	return board.Sum(all)
 }
 
 // Tables made of the log anew are the tables, whatever was done.

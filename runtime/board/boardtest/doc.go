@@ -55,6 +55,10 @@ type Bomb struct {
 	Want []error // one of them
 }
 
+// timed are the tests with a limit of time that must strike and is short: they have the
+// machine to themselves.
+var timed = map[string]bool{"TimeBombs": true, "SizeBombs": true, "Time": true}
+
 // Run runs the suite. place makes a new, empty board.
 func Run(t *testing.T, place func(t testing.TB) Place) {
 	for name, test := range map[string]func(*testing.T, Place){
@@ -72,6 +76,7 @@ func Run(t *testing.T, place func(t testing.TB) Place) {
 		"Caps":         testCaps,
 		"Quota":        testQuota,
 		"OneStatement": testOneStatement,
+		"Shell":        testShell,
 		"Claim":        testClaim,
 		"ClaimRace":    testClaimRace,
 		"Holder":       testHolder,
@@ -83,6 +88,11 @@ func Run(t *testing.T, place func(t testing.TB) Place) {
 		"Values":       testValues,
 		"Close":        testClose,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, place(t)) })
+		t.Run(name, func(t *testing.T) {
+			if !timed[name] {
+				t.Parallel()
+			}
+			test(t, place(t))
+		})
 	}
 }

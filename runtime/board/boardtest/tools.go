@@ -123,6 +123,9 @@ func rebuilt(t testing.TB, p Place, b board.Board) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if folded := Folded(t, p.Log); !reflect.DeepEqual(counts, folded) {
+		t.Errorf("counts %v, the whole log says %v", counts, folded)
+	}
 	closeIt(t, b)
 	fresh := p.Fresh(t)
 	same(t, "the rebuilt board", dump(t, fresh), want)

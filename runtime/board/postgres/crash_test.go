@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -100,18 +101,29 @@ func acks(t testing.TB, in io.Reader, each func(total int)) map[string]int {
 	return got
 }
 
+// A tally is what was found of each agent's notes up to a row.
+type tally struct {
+	after int64
+	next  map[string]int
+}
+
 // checkNotes finds what a board lacks of what was acknowledged, or has too much: of
 // each agent all acknowledged notes, in order, and at most one more.
 func checkNotes(t testing.TB, b board.Board, acked map[string]int) {
+	t.Helper()
+	(&tally{next: make(map[string]int)}).check(t, b, acked)
+}
+
+// check goes on from where it was; that all before is still there is known by its count.
+func (c *tally) check(t testing.TB, b board.Board, acked map[string]int) {
 	t.Helper()
 	ctx := context.Background()
 	g, err := b.Join(ctx, board.Agent{Name: "checker", Role: board.Lead})
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := make(map[string]int)
-	for after := int64(0); ; {
-		r, err := g.Do(ctx, board.Statement{SQL: "select id, agent, topic, body from notes where id > $1 order by id limit 5000", Args: []any{after}})
+	for {
+		r, err := g.Do(ctx, board.Statement{SQL: "select id, agent, topic, body from notes where id > $1 order by id limit 5000", Args: []any{c.after}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,17 +131,25 @@ func checkNotes(t testing.TB, b board.Board, acked map[string]int) {
 			break
 		}
 		for _, row := range r.Rows {
-			after = row[0].(int64)
+			c.after = row[0].(int64)
 			name := row[1].(string)
-			if row[2] != name || row[3] != fmt.Sprint(next[name]) {
-				t.Fatalf("row %v, want number %d of %s", row, next[name], name)
+			if row[2] != name || row[3] != fmt.Sprint(c.next[name]) {
+				t.Fatalf("row %v, want number %d of %s", row, c.next[name], name)
 			}
-			next[name]++
+			c.next[name]++
 		}
 	}
+	total := 0
+	for _, n := range c.next {
+		total += n
+	}
+	r, err := g.Do(ctx, board.Statement{SQL: "select count(*) from notes"})
+	if err != nil || fmt.Sprint(r.Rows) != fmt.Sprintf("[[%d]]", total) {
+		t.Fatalf("%d rows were found, there are %v, %v", total, r.Rows, err)
+	}
 	for name, n := range acked {
-		if next[name] < n || next[name] > n+1 {
-			t.Fatalf("%s: %d acknowledged, %d there", name, n, next[name])
+		if c.next[name] < n || c.next[name] > n+1 {
+			t.Fatalf("%s: %d acknowledged, %d there", name, n, c.next[name])
 		}
 	}
 }
@@ -144,6 +164,10 @@ func sameAfterRebuild(t testing.TB, url string) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
+		counts, err := b.Counts(context.Background())
+		if folded := boardtest.Folded(t, log); err != nil || !reflect.DeepEqual(counts, folded) {
+			t.Fatalf("counts %v, %v, the whole log says %v", counts, err, folded)
+		}
 		if err := errors.Join(b.Dump(context.Background(), &out), b.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +192,7 @@ func freely(l *board.Limits) { l.PerMinute = 1 << 30 }
 // Row 19: the gateway's process is killed at any moment.
 func testKilledGateway(t *testing.T, server *pgtest.Server) {
 	url := server.Database(t)
-	all := make(map[string]int)
+	all, found := make(map[string]int), tally{next: make(map[string]int)}
 	total := 0
 	for range *crashes {
 		exe, err := os.Executable()
@@ -197,11 +221,17 @@ func testKilledGateway(t *testing.T, server *pgtest.Server) {
 			all[name] = n
 			total += n
 		}
-		b := openBoard(t, url, openLog(t, url), boardtest.Options{Limits: freely})
-		checkNotes(t, b, all)
-		if err := b.Close(); err != nil {
+		log := openLog(t, url)
+		b := openBoard(t, url, log, boardtest.Options{Limits: freely})
+		found.check(t, b, got)
+		if err := errors.Join(b.Close(), log.Close()); err != nil {
 			t.Fatal(err)
 		}
+	}
+	b := openBoard(t, url, openLog(t, url), boardtest.Options{})
+	checkNotes(t, b, all)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
 	}
 	if total < *crashes {
 		t.Errorf("%d acknowledged in all", total)
@@ -216,6 +246,7 @@ func testKilledServer(t *testing.T, server *pgtest.Server) {
 	url := server.Database(t)
 	log := openLog(t, url)
 	b := openBoard(t, url, log, boardtest.Options{Limits: freely})
+	all, found := make(map[string]int), tally{next: make(map[string]int)}
 	total := 0
 	for life := range *crashes {
 		in, out := io.Pipe()
@@ -238,11 +269,13 @@ func testKilledServer(t *testing.T, server *pgtest.Server) {
 		if err := errors.Join(<-killed, server.Run()); err != nil {
 			t.Fatal(err)
 		}
-		for _, n := range got {
+		for name, n := range got {
+			all[name] = n
 			total += n
 		}
-		checkNotes(t, b, got)
+		found.check(t, b, got)
 	}
+	checkNotes(t, b, all)
 	if err := errors.Join(b.Close(), log.Close()); err != nil {
 		t.Error(err)
 	}

@@ -7,12 +7,23 @@
 // # One write
 //
 // Log and tables lie in one database, so that one transaction holds both: the
-// statement, its event, and what is counted. There is no moment at which one has
-// what the other lacks, and nothing to catch up with after a crash. Statements run
-// side by side, on a few sessions; only the end of a write waits for a turn, behind
-// the lock on the log's end. An insert draws its id behind a lock on its table that
-// is held to the end, so that ids have the order of the log. Tables that are behind
-// the log all the same (they were made anew) are folded from it when they are opened.
+// statements, their events, and what is counted. There is no moment at which one has
+// what the other lacks, and nothing to catch up with after a crash.
+//
+// One goroutine carries out writes, in groups: those that wait are one transaction with
+// one append and one flush, and are answered when it is committed. Each runs in a
+// savepoint with settings and prepared statements set back and with limits of its own;
+// one that fails leaves nothing and is answered by itself. One that cannot share runs
+// alone: a large write, one of an agent that has met its quota, one of which it is not
+// certain which tables it touches (as the first of a group at best, since the server
+// tells that of whole transactions), and all of a group that could not be appended. One
+// that takes longer than a moment is broken off and runs again on a session of its own
+// beside the groups. It may hold a lock meanwhile: an insert draws its id behind a lock
+// on its table that is held to the end, so that ids have the order of the log. A group
+// waits a few milliseconds for such a lock; then those that want it are put aside until
+// it is free, and the others go on. Only the end of a transaction waits for the lock on
+// the log's end. Tables that are behind the log all the same (they were made anew) are
+// folded from it when they are opened.
 //
 // A trigger tells the gateway of each row, before and after, as a notice on the
 // session's own connection: nothing is written twice, the gateway counts bytes while

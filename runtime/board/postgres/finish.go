@@ -18,35 +18,47 @@ import (
 // settleLimit is how long it is tried to find out what became of a commit.
 const settleLimit = 15 * time.Second
 
-// finish puts the event of what a capture saw into the transaction that is open on a
-// session, and commits it. It returns the event's sequence.
-func (s *store) finish(c *call, sess *session, id board.ID, cap *capture, used []board.Use) (event.Sequence, error) {
-	if id == (board.ID{}) {
-		id = event.NewID()
-	}
-	away, err := cap.changes.away(id.String())
-	if err != nil {
-		return 0, err
-	}
-	payload, err := cap.changes.payload(c.agent.Name, used, away)
-	if err != nil {
-		return 0, err
-	}
-	if away != nil {
-		if err := cap.changes.keepPieces(sess, s.ground.key, away.Name); err != nil {
-			return 0, s.refuse(err, nil)
+// commit puts the events of what jobs have changed into the transaction that is open
+// on a session, in their order, and commits it.
+func (s *store) commit(sess *session, jobs []*job) error {
+	a := appending{key: s.ground.key, now: s.cfg.Now().UnixNano(), limit: s.cfg.Limits.Stored}
+	for _, j := range jobs {
+		away, err := j.cap.changes.away(j.id.String())
+		if err != nil {
+			return err
 		}
+		payload, err := j.cap.changes.payload(j.agent.Name, j.done.Uses, away)
+		if err != nil {
+			return err
+		}
+		if away != nil {
+			if err := j.cap.changes.keepPieces(sess, s.ground.key, away.Name); err != nil {
+				return s.refuse(err, nil)
+			}
+		}
+		a.ids, a.payloads = append(a.ids, j.id[:]), append(a.payloads, payload)
 	}
-	uses, err := json.Marshal(used)
+	first, err := s.append(sess, a, sumUp(jobs), jobs[0].id)
 	if err != nil {
-		return 0, fmt.Errorf("write: %w", err)
+		return err
 	}
-	grown, err := json.Marshal(cap.grown)
-	if err != nil {
-		return 0, fmt.Errorf("write: %w", err)
+	for i, j := range jobs {
+		j.done.Result.Change, j.done.Logged = uint64(first)+uint64(i), true
 	}
+	return nil
+}
+
+// An appending is the arguments of dure_board.append_writes, but for the sums.
+type appending struct {
+	key           []byte
+	ids, payloads [][]byte
+	now, limit    int64
+}
+
+// append appends and commits. It returns the sequence of the first event.
+func (s *store) append(sess *session, a appending, all sums, first board.ID) (event.Sequence, error) {
 	var seq event.Sequence
-	appending := step{sql: "select dure_board.append_write($1, $2, $3, $4, $5, $6, $7, $8)", rows: func(r *pgconn.ResultReader) error {
+	call := step{sql: "select dure_board.append_writes($1, $2, $3, $4, $5, $6, $7, $8, $9)", rows: func(r *pgconn.ResultReader) error {
 		for r.NextRow() {
 			n, err := strconv.ParseUint(string(r.Values()[0]), 10, 64)
 			if err != nil {
@@ -55,16 +67,23 @@ func (s *store) finish(c *call, sess *session, id board.ID, cap *capture, used [
 			seq = event.Sequence(n)
 		}
 		return nil
-	}}.with(oidBytes, s.ground.key).with(oidUUID, id[:]).with(oidInt8, fmt.Append(nil, s.cfg.Now().UnixNano())).
-		with(oidBytes, payload).with(oidText, []byte(c.agent.Name)).with(oidJSON, uses).with(oidJSON, grown).
-		with(oidInt8, fmt.Append(nil, s.cfg.Limits.Stored))
-	errs := sess.exchange([]step{appending, {sql: "commit"}}, back)
+	}}.with(oidBytes, a.key).with(oidUUIDs, array(oidUUID, a.ids)).with(oidInt8, fmt.Append(nil, a.now)).with(oidBytesArray, array(oidBytes, a.payloads))
+	for _, v := range []any{all.Used, all.Changed, all.Grown, all.Growers} {
+		data, err := json.Marshal(v)
+		if err != nil {
+			return 0, fmt.Errorf("write: %w", err)
+		}
+		call = call.with(oidJSON, data)
+	}
+	call = call.with(oidInt8, fmt.Append(nil, a.limit))
+	// The end of the log is waited for by everybody, and soon free.
+	errs := sess.exchange([]step{{sql: "set local lock_timeout = 0"}, call, {sql: "commit"}}, back)
 	sess.clean = errs[0] == nil && errs[1] == nil
-	return seq, s.committed(errs[0], id, &seq)
+	return seq, s.committed(errs[0], first, &seq)
 }
 
 // committed says what became of a commit. If the connection broke, the log says
-// whether the event is in it, once the old session is over.
+// whether the first event is in it, once the old session is over.
 func (s *store) committed(err error, id board.ID, seq *event.Sequence) error {
 	var pg *pgconn.PgError
 	switch {

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	loadTime    = flag.Duration("load", 2*time.Second, "how long clients work")
+	loadTime    = flag.Duration("load", time.Second, "how long clients work")
 	loadClients = flag.Int("clients", 50, "how many do")
 )
 
@@ -22,7 +22,7 @@ var (
 // fails that should not, and the log gives the same tables.
 func testLoad(t *testing.T, server *pgtest.Server) {
 	url := server.Database(t)
-	b := openBoard(t, url, openLog(t, url), boardtest.Options{Limits: func(l *board.Limits) { l.PerMinute = 1 << 30 }})
+	b := openBoard(t, url, openLog(t, url), boardtest.Options{Limits: func(l *board.Limits) { l.PerMinute, l.Time = 1<<30, time.Second }})
 	r, err := load.Run(context.Background(), b, load.Mix{Clients: *loadClients, Reads: 8.5, Hostile: 0.01, Attacks: load.Postgres(), Seed: 1}, *loadTime)
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -156,20 +158,20 @@ func (s *store) Claim(ctx context.Context, a board.Agent, c board.Claim) (desk.D
 	if t == nil || !t.Holder {
 		return desk.Done{}, board.Refuse(board.ErrStatement, nil, "rows of %q cannot be claimed; %s and %s have such rows", c.Table, board.Subtasks, board.Assign)
 	}
-	crew := c.Crew
-	if crew == "" {
-		crew = a.Crew
+	crew := cmp.Or(c.Crew, a.Crew)
+	defs := make([]string, len(t.cols))
+	for i, col := range t.cols {
+		defs[i] = col.Name + " " + columnTypes[col.Type]
 	}
 	call := s.newCall(ctx, a)
-	sql := fmt.Sprintf(`update board.%[1]s set state = 'claimed', holder = $1, held_at = $2 where id = (
-		select id from board.%[1]s where state = 'open' and (to_crew is null or to_crew = $3) and (to_agent is null or to_agent = $1)
-		order by priority desc, id limit 1 for update skip locked) returning *`, t.Name)
-	done, err := s.inLane(call, s.claimers, func(sess *session) (desk.Done, error) {
-		return s.change(call, sess, c.ID, true, func(rows func(*pgconn.ResultReader) error) []step {
-			return []step{step{sql: sql, rows: rows}.with(oidText, []byte(a.Name)).with(oidText, []byte(call.time())).with(oidText, []byte(crew))}
-		})
+	j := s.newJob(call, c.ID, func(rows func(*pgconn.ResultReader) error) []step {
+		sql := fmt.Sprintf("select * from dure_board.claim($1, $2, $3, $4, $5) as t (%s)", strings.Join(defs, ", "))
+		return []step{step{sql: sql, rows: rows}.with(oidBytes, s.ground.key).with(oidText, []byte(t.Name)).with(oidText, []byte(a.Name)).
+			with(oidText, []byte(call.time())).with(oidText, []byte(crew))}
 	})
-	if err != nil && c.ID != (board.ID{}) && s.isLogged(ctx, c.ID) {
+	j.claim, j.uses = true, []board.Use{{Agent: a.Name, Table: t.Name, Kind: board.Write}}
+	done, err := s.write(j)
+	if err != nil && j.named && s.isLogged(ctx, c.ID) {
 		err = board.Refuse(board.ErrDuplicate, nil, "a claim with the ID %v is in the log", c.ID)
 	}
 	return done, err

@@ -22,7 +22,8 @@ const (
 	owners     = 4 // connections of the board itself
 	slowReads  = 2 // slow statements that run at once
 	slowWrites = 1
-	claims     = 2
+	// How long after its time the server itself ends a statement.
+	timeoutAfter = 25 * time.Second
 )
 
 // A Config says where a board is and what it stands on.
@@ -68,7 +69,8 @@ type store struct {
 	owner  *pgxpool.Pool
 	over   *overseer
 
-	readers, writers, slow, slowWriters, claimers *lane
+	writer                     *writer
+	readers, slow, slowWriters *lane
 
 	at       event.Sequence // where the tables were when they were opened
 	sweeping chan struct{}  // capacity 1
@@ -148,19 +150,22 @@ func (s *store) lanes(conn *pgx.ConnConfig) {
 	agents := conn.Config.Copy()
 	agents.User, agents.Password = s.ground.agent, s.ground.password()
 	agents.Fallbacks = nil
-	agents.RuntimeParams = map[string]string{"application_name": "dure agents"}
+	agents.RuntimeParams = map[string]string{
+		"application_name": "dure agents",
+		// The gateway ends statements; this is for when it cannot.
+		"statement_timeout": fmt.Sprint((l.Time + timeoutAfter).Milliseconds()),
+	}
 	agents.ConnectTimeout = dialLimit
 	most := max(l.Result, 8*l.Value)
+	grouped := agents.Copy()
+	grouped.RuntimeParams["lock_timeout"] = lockPatience
 	dialAs := func(cfg *pgconn.Config) func(context.Context) (*session, error) {
 		return func(ctx context.Context) (*session, error) { return dial(ctx, cfg, most) }
 	}
-	own := conn.Config.Copy()
-	own.RuntimeParams["default_transaction_isolation"] = "read committed"
 	s.readers = newLane(l.Connections, l.Queue, dialAs(agents))
-	s.writers = newLane(l.Connections, l.Queue, dialAs(agents))
 	s.slow = newLane(slowReads, l.Queue, dialAs(agents))
 	s.slowWriters = newLane(slowWrites, l.Queue, dialAs(agents))
-	s.claimers = newLane(claims, l.Queue, dialAs(own))
+	s.writer = newWriter(s, newLane(1, l.Queue, dialAs(grouped)))
 }
 
 // greet makes the first session of agents, so that a server that does not let their
@@ -175,6 +180,7 @@ func (s *store) greet(ctx context.Context) error {
 		s.cfg.Logger.Warn("the memory of agents' statements is not bounded: the database is on another machine; bound it there", "limit", s.cfg.Limits.Heap)
 	}
 	s.readers.put(sess)
+	go s.writer.loop()
 	return nil
 }
 
@@ -226,13 +232,8 @@ func (s *store) known(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return all[n] == nil })
 }
 
-// hasPlace reports whether a statement that takes long is to go on among the slow.
-// One that reads always is; one that writes only if nobody is before it, since it may
-// be waiting for others where it is.
+// hasPlace reports whether an agent's slow statement would not wait for its turn.
 func (s *store) hasPlace(agent string, l *lane) bool {
-	if l != s.slowWriters {
-		return true
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.busy[slowTurn{l, agent}] && len(l.free)+len(l.slots) > 0
@@ -257,8 +258,9 @@ func (s *store) unmarkSlow(agent string, l *lane) {
 
 // Close implements desk.Backend.
 func (s *store) Close() error {
+	s.writer.close()
 	s.work.Wait()
-	for _, l := range []*lane{s.readers, s.writers, s.slow, s.slowWriters, s.claimers} {
+	for _, l := range []*lane{s.readers, s.slow, s.slowWriters, s.writer.lane} {
 		l.close()
 	}
 	s.over.close()

@@ -51,7 +51,7 @@ var allowed = strings.NewReplacer("FUNCTIONS", list(functions), "BETWEEN", list(
 
 // own is what of dure_board's functions the agents' role may call: triggers and
 // policies need no more, and those that take the gateway's key are no use without it.
-var own = strings.Fields(`writes touched keep append_write`)
+var own = strings.Fields(`writes touched keep append_writes fresh claim`)
 
 // list is words as an array of SQL.
 func list(words string) string { return "'{" + strings.Join(strings.Fields(words), ",") + "}'::name[]" }

@@ -19,6 +19,7 @@ const (
 	codeDenied = "DB403"
 	codeLarge  = "DB413"
 	codeQuota  = "DB429"
+	codeDone   = "DB409"
 )
 
 // Of a statement that is run again.
@@ -26,6 +27,7 @@ var (
 	errWrites  = errors.New("the statement writes")
 	errSlow    = errors.New("the statement takes long")
 	errCollide = errors.New("the statement met another")
+	errLocked  = errors.New("the statement waits for another")
 )
 
 // refuse makes a board.Refusal of what the server says of an agent's statement.
@@ -47,6 +49,8 @@ func (s *store) refuse(err error, tables []string) error {
 		return say(board.ErrTooLarge, "%s", pg.Message)
 	case codeQuota:
 		return say(board.ErrQuota, "%s", pg.Message)
+	case codeDone:
+		return board.Refuse(board.ErrDuplicate, nil, "%s", pg.Message)
 	case "42501": // insufficient_privilege
 		return say(board.ErrDenied, "%s", s.denial(pg.Message))
 	case "42P14": // invalid_prepared_statement_definition
@@ -57,7 +61,14 @@ func (s *store) refuse(err error, tables []string) error {
 		return errCollide
 	case "53100":
 		return fmt.Errorf("%w (%w)", board.ErrFull, err)
-	case "57014":
+	case "55P03": // lock_not_available
+		if strings.Contains(pg.Message, "lock timeout") {
+			return errLocked
+		}
+	case "57014": // query_canceled
+		if !strings.Contains(pg.Message, "statement timeout") {
+			return errCollide // a cancel that was meant for the one before it
+		}
 		return say(board.ErrTime, "a statement may take %v", s.cfg.Limits.Time)
 	case "42601":
 		if strings.Contains(pg.Message, "multiple commands") {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -81,16 +82,33 @@ const (
 	oidFloat8  uint32 = 701
 	oidNumeric uint32 = 1700
 	oidUUID    uint32 = 2950
+
+	oidBytesArray uint32 = 1001
+	oidUUIDs      uint32 = 2951
 )
 
 // with adds an argument to a step.
 func (s step) with(oid uint32, value []byte) step {
 	format := int16(0)
-	if oid == oidBytes || oid == oidUUID {
+	switch oid {
+	case oidBytes, oidUUID, oidBytesArray, oidUUIDs:
 		format = 1
 	}
 	s.values, s.oids, s.binary = append(s.values, value), append(s.oids, oid), append(s.binary, format)
 	return s
+}
+
+// array is values of a type in the binary form of an array.
+func array(oid uint32, values [][]byte) []byte {
+	const dimensions, lower = 1, 1
+	var out []byte
+	for _, n := range []uint32{dimensions, 0, oid, uint32(len(values)), lower} {
+		out = binary.BigEndian.AppendUint32(out, n)
+	}
+	for _, v := range values {
+		out = append(binary.BigEndian.AppendUint32(out, uint32(len(v))), v...)
+	}
+	return out
 }
 
 // exchange sends segments of steps in one go. A step that fails ends its segment; the

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -16,11 +17,17 @@ import (
 )
 
 //go:embed schema.sql
-var schemaSQL string
+var schema1 string
+
+//go:embed schema2.sql
+var schema2 string
+
+// migrations lead from nothing to the schema of today, one version each. One that was
+// released is never changed.
+var migrations = []string{schema1, schema2}
 
 const (
-	schemaVersion = 1
-	logVersion    = 1 // of dure_event, which append_event writes
+	logVersion = 1 // of dure_event, which append_event writes
 	// setting is the lock of who looks at the schema and changes it ("dureb").
 	setting = 0x6475726562
 )
@@ -53,9 +60,9 @@ func settle(ctx context.Context, c *pgx.Conn) (ground, error) {
 		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1)", int64(setting)); err != nil {
 			return err
 		}
-		there, err := g.look(ctx, tx)
-		if err == nil && !there {
-			err = g.build(ctx, tx)
+		version, err := g.look(ctx, tx)
+		if err == nil && version < len(migrations) {
+			err = g.build(ctx, tx, version)
 		}
 		if err != nil {
 			return err
@@ -65,8 +72,8 @@ func settle(ctx context.Context, c *pgx.Conn) (ground, error) {
 	return g, err
 }
 
-// look finds out what is there.
-func (g *ground) look(ctx context.Context, tx pgx.Tx) (there bool, err error) {
+// look finds out which version of the schema is there, 0 for none.
+func (g *ground) look(ctx context.Context, tx pgx.Tx) (version int, err error) {
 	var oid uint32
 	var inner, outer, log, super bool
 	err = tx.QueryRow(ctx, `select oid, datname, to_regclass('dure_board.version') is not null,
@@ -74,38 +81,37 @@ func (g *ground) look(ctx context.Context, tx pgx.Tx) (there bool, err error) {
 		(select rolsuper from pg_roles where rolname = current_user)
 		from pg_database where datname = current_database()`).Scan(&oid, &g.database, &inner, &outer, &log, &super)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	g.keeper, g.agent = fmt.Sprint("dure_keeper_", oid), fmt.Sprint("dure_agent_", oid)
 	switch {
 	case !super:
-		return false, fmt.Errorf("%w: that can only a superuser; connect as one", ErrUnguarded)
+		return 0, fmt.Errorf("%w: that can only a superuser; connect as one", ErrUnguarded)
 	case !log:
-		return false, fmt.Errorf("%w: the event log is not in this database; open both in one", board.ErrInvalid)
+		return 0, fmt.Errorf("%w: the event log is not in this database; open both in one", board.ErrInvalid)
 	case outer && !inner:
-		return false, fmt.Errorf("%w: a schema board, dure_board or dure_sql is something else; use another database", event.ErrForeign)
+		return 0, fmt.Errorf("%w: a schema board, dure_board or dure_sql is something else; use another database", event.ErrForeign)
 	}
-	var version int
 	if err := tx.QueryRow(ctx, "select version from dure_event.version").Scan(&version); err != nil {
-		return false, err
+		return 0, err
 	}
 	if version != logVersion {
-		return false, &event.NewerError{Log: g.database, Found: version, Known: logVersion}
+		return 0, &event.NewerError{Log: g.database, Found: version, Known: logVersion}
 	}
 	if !inner {
-		return false, nil
+		return 0, nil
 	}
 	if err := tx.QueryRow(ctx, "select version from dure_board.version").Scan(&version); err != nil {
-		return false, err
+		return 0, err
 	}
-	if version != schemaVersion {
-		return false, &event.NewerError{Log: g.database, Found: version, Known: schemaVersion}
+	if version > len(migrations) {
+		return 0, &event.NewerError{Log: g.database, Found: version, Known: len(migrations)}
 	}
-	return true, nil
+	return version, nil
 }
 
-// build makes roles and schemas.
-func (g *ground) build(ctx context.Context, tx pgx.Tx) error {
+// build makes roles and schemas, or brings those of a version to that of today.
+func (g *ground) build(ctx context.Context, tx pgx.Tx, version int) error {
 	// A role outlives its database, and another may get its number.
 	for _, role := range []string{g.keeper, g.agent} {
 		var there bool
@@ -119,7 +125,11 @@ func (g *ground) build(ctx context.Context, tx pgx.Tx) error {
 			return err
 		}
 	}
-	for _, sql := range append([]string{schemaSQL}, confine...) {
+	sql := slices.Clone(migrations[version:])
+	if version == 0 {
+		sql = slices.Concat(migrations[:1], confine, migrations[1:])
+	}
+	for _, sql := range append(sql, fmt.Sprint("update dure_board.version set version = ", len(migrations))) {
 		if _, err := tx.Exec(ctx, g.words(sql)); err != nil {
 			return fmt.Errorf("schema: %w", err)
 		}
@@ -142,7 +152,7 @@ func (g *ground) build(ctx context.Context, tx pgx.Tx) error {
 // only a superuser may set could not be changed even by SET.
 var settings = []string{
 	"search_path = dure_sql, pg_catalog, board", // functions of dure_sql stand before those they are named after
-	"statement_timeout = '30s'",                 // the gateway ends statements; this is for when it cannot
+	"statement_timeout = '30s'",                 // of a session that does not say how long it may take
 	"idle_in_transaction_session_timeout = '60s'",
 	"temp_file_limit = '256MB'",
 	"work_mem = '8MB'",

@@ -19,6 +19,8 @@ const (
 	preparing = "prepare dure_statement as "
 	// A statement that takes longer starts again among the slow ones.
 	slowAfter = 50 * time.Millisecond
+	// One that writes does so after this time even if it has to wait for its turn there.
+	slowLast = 5 * slowAfter
 	// How often a statement that met another is run.
 	tries = 5
 )
@@ -43,12 +45,16 @@ func (s *store) Run(ctx context.Context, a board.Agent, st board.Statement) (des
 	}
 	call := s.newCall(ctx, a)
 	if !writes {
-		done, err := s.inLanes(call, s.readers, s.slow, func(sess *session) (desk.Done, error) { return s.read(call, sess, st) })
+		done, err := s.inLanes(call, func(sess *session) (desk.Done, error) { return s.read(call, sess, st) })
 		if !errors.Is(err, errWrites) {
 			return done, err
 		}
 	}
-	done, err := s.inLanes(call, s.writers, s.slowWriters, func(sess *session) (desk.Done, error) { return s.write(call, sess, st) })
+	j := s.newJob(call, st.ID, func(rows func(*pgconn.ResultReader) error) []step { return execute(st, rows) })
+	if touched, certain := named(st.SQL, s.shapes()); certain {
+		j.uses = uses(a.Name, touched)
+	}
+	done, err := s.write(j)
 	if err != nil && st.ID != (board.ID{}) && s.isLogged(ctx, st.ID) {
 		err = board.Refuse(board.ErrDuplicate, nil, "a write with the ID %v is in the log", st.ID)
 	}
@@ -62,7 +68,7 @@ type call struct {
 	at     time.Time // its time
 	until  time.Time // when its time is over
 	moment time.Duration
-	move   func() bool // takes a slow session
+	move   func(ran time.Duration) bool // whether it goes on elsewhere
 }
 
 func (s *store) newCall(ctx context.Context, a board.Agent) *call {
@@ -70,20 +76,41 @@ func (s *store) newCall(ctx context.Context, a board.Agent) *call {
 	return &call{ctx: ctx, agent: a, at: now, until: now.Add(s.cfg.Limits.Time)}
 }
 
-// inLanes runs a statement on a fast session, and if it takes long, on a slow one.
-// The time that it waits for a session is not its own.
-func (s *store) inLanes(c *call, fast, slow *lane, run func(*session) (desk.Done, error)) (desk.Done, error) {
-	c.moment, c.move = slowAfter, func() bool { return s.hasPlace(c.agent.Name, slow) }
-	done, err := s.inLane(c, fast, run)
+// inLanes reads on a fast session, and if that takes long, on a slow one. The time that
+// it waits for a session is not its own.
+func (s *store) inLanes(c *call, run func(*session) (desk.Done, error)) (desk.Done, error) {
+	c.moment, c.move = slowAfter, func(time.Duration) bool { return true }
+	done, err := s.inLane(c, s.readers, run)
 	if !errors.Is(err, errSlow) {
 		return done, err
 	}
-	if !s.markSlow(c.agent.Name, slow) {
+	return s.slowly(c, s.slow, run)
+}
+
+// slowly runs a statement among the slow ones.
+func (s *store) slowly(c *call, l *lane, run func(*session) (desk.Done, error)) (desk.Done, error) {
+	if !s.markSlow(c.agent.Name, l) {
 		return desk.Done{}, board.Refuse(board.ErrBusy, nil, "another slow statement of yours runs already")
 	}
-	defer s.unmarkSlow(c.agent.Name, slow)
+	defer s.unmarkSlow(c.agent.Name, l)
 	c.moment = 0
-	return s.inLane(c, slow, run)
+	return s.inLane(c, l, run)
+}
+
+// write has a job done: in a group, or if it takes long, by itself.
+func (s *store) write(j *job) (desk.Done, error) {
+	done, err := s.writer.submit(j)
+	if !errors.Is(err, errSlow) {
+		return done, err
+	}
+	defer s.writer.letGo()
+	return s.slowly(j.call, s.slowWriters, func(sess *session) (desk.Done, error) {
+		err := s.single(j, sess)
+		if err != nil {
+			return desk.Done{}, err
+		}
+		return j.done, nil
+	})
 }
 
 // inLane runs a statement on a session of a lane, and again if it lost against
@@ -167,17 +194,13 @@ func (s *store) read(c *call, sess *session, st board.Statement) (desk.Done, err
 	w := s.begin(c, sess)
 	r := result{limits: s.cfg.Limits, stop: func() { w.stop(stopped) }}
 	steps := append([]step{{sql: "begin read only"}, s.speaker(c, false)}, execute(st, r.read)...)
-	reads, certain := named(st.SQL, tables)
-	touched := make(map[string]bool)
+	touched, certain := named(st.SQL, tables)
 	if !certain {
 		steps = append(steps, touchedStep(touched))
 	}
 	errs := sess.exchange(steps, []step{{sql: "rollback"}}, back)
 	why := w.end()
 	sess.clean = why == none && errs[1] == nil && errs[2] == nil
-	for _, t := range reads {
-		touched[t] = false
-	}
 	if err := s.outcome(c, why, r.err, errs[0], slices.Sorted(maps.Keys(touched))); err != nil {
 		return desk.Done{}, err
 	}
@@ -223,42 +246,6 @@ func uses(agent string, touched map[string]bool) []board.Use {
 		all = append(all, board.Use{Agent: agent, Table: t, Kind: kind})
 	}
 	return all
-}
-
-// write runs a statement that writes, up to the end of its transaction.
-func (s *store) write(c *call, sess *session, st board.Statement) (desk.Done, error) {
-	return s.change(c, sess, st.ID, false, func(rows func(*pgconn.ResultReader) error) []step { return execute(st, rows) })
-}
-
-// change runs steps that change rows, and puts what they changed into the log.
-func (s *store) change(c *call, sess *session, id board.ID, claim bool, steps func(rows func(*pgconn.ResultReader) error) []step) (desk.Done, error) {
-	w := s.begin(c, sess)
-	cap := &capture{tables: s.shapes(), agent: c.agent, at: c.time(), claim: claim, limits: s.cfg.Limits,
-		grown: make(map[string]int64), stop: func() { w.stop(stopped) }}
-	defer cap.changes.drop()
-	r := result{limits: s.cfg.Limits, stop: cap.stop}
-	touched := make(map[string]bool)
-	sess.sink = cap.take
-	all := append([]step{{sql: "begin"}, s.speaker(c, claim)}, steps(r.read)...)
-	err := sess.exchange(append(all, touchedStep(touched)))[0]
-	sess.sink = nil
-	why := w.end()
-	tables := slices.Sorted(maps.Keys(touched))
-	if err := s.outcome(c, why, errors.Join(cap.err, r.err), err, tables); err != nil {
-		s.sweep(err, cap)
-		return desk.Done{}, first(cap.err, err)
-	}
-	r.Changed = cap.rows
-	done := desk.Done{Result: r.Result, Uses: uses(c.agent.Name, touched)}
-	if cap.changes.n == 0 {
-		return done, nil // put sets it back
-	}
-	seq, err := s.finish(c, sess, id, cap, done.Uses)
-	if err != nil {
-		return desk.Done{}, err
-	}
-	done.Result.Change, done.Logged = uint64(seq), true
-	return done, nil
 }
 
 // first is the capture's refusal, which says most, or the other.

@@ -51,11 +51,11 @@ type overseer struct {
 type watch struct {
 	over    *overseer
 	session *session
-	ctx     context.Context // the caller's
-	until   time.Time       // of the overseer's clock
-	begun   time.Time       // of the system's
-	moment  time.Duration   // 0: it may take its time here
-	move    func() bool     // whether there is another place, asked once after the moment
+	ctx     context.Context              // the caller's
+	until   time.Time                    // of the overseer's clock
+	begun   time.Time                    // of the system's
+	moment  time.Duration                // 0: it may take its time here
+	move    func(ran time.Duration) bool // whether it goes on elsewhere, asked after the moment
 
 	cause atomic.Int32
 	base  int64          // bytes of the process before
@@ -160,11 +160,8 @@ func (w *watch) look(now time.Time) {
 		w.stop(gone)
 	case !now.Before(w.until):
 		w.stop(time_)
-	case w.moment > 0 && ran > w.moment:
-		w.moment = 0
-		if w.move() {
-			w.stop(moment)
-		}
+	case w.moment > 0 && ran > w.moment && w.move(ran):
+		w.stop(moment)
 	case w.session.seen && ran > heapAfter && private(w.session.pid)-w.base > w.over.heap:
 		w.stop(heap)
 	}

@@ -37,6 +37,7 @@ func endless(t *testing.T, b board.Board, sql string, now func() time.Time) time
 // Row 11 on a clock of the test's own, which goes on by a millisecond whenever it is
 // looked at: an endless statement ends at 5.0 s.
 func TestFiveSeconds(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := func() time.Time {

@@ -16,8 +16,8 @@ import (
 
 var (
 	childDir = flag.String("child", "", "what TestChild works on")
-	kills    = flag.Int("kills", 5, "how often a process is killed")
-	cuts     = flag.Int("cuts", 40, "how often the power is cut")
+	kills    = flag.Int("kills", 4, "how often a process is killed")
+	cuts     = flag.Int("cuts", 20, "how often the power is cut")
 	large    = flag.Bool("large", false, "writes of 255 and 257 MiB, and 5 s on the real clock")
 	clients  = flag.Int("clients", 200, "agents of TestLoad")
 	long     = flag.Duration("long", time.Second, "how long TestLoad runs")

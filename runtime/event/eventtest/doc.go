@@ -16,6 +16,8 @@ type Place struct {
 	Open func(t testing.TB) event.Log
 	// Table is a State in tables of the same store, with Dump, for the fold's tests.
 	Table func(t testing.TB) Dumper
+	// Models is how often random calls are made; rapid makes no more than 100.
+	Models int
 }
 
 // A Dumper is a State that can be compared: equal states dump equal bytes.

@@ -19,6 +19,9 @@ func testModel(t *testing.T, place func(t testing.TB) Place) {
 	logs := []event.Log{p.Open(t), p.Open(t)}
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {
+		if run >= p.Models {
+			return
+		}
 		m := &model{ctx: context.Background(), logs: logs}
 		for _, name := range []string{"a", "b", "'c'"} {
 			m.streams = append(m.streams, fmt.Sprint(run, name))

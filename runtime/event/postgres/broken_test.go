@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -58,26 +59,27 @@ func (l *line) Read(p []byte) (int, error) {
 // the truth.
 func testBrokenConnections(t *testing.T, server *pgtest.Server) {
 	const appends = 4
-	broken := 0
+	url, broken := server.Database(t), 0
 	for use := int64(1); ; use++ {
 		ended := true
 		for _, late := range []bool{false, true} {
 			b := &breaker{late: late}
 			b.uses.Store(1 << 40) // opening is another matter
-			url := server.Database(t)
+			stream := fmt.Sprint(use, late)
 			log, err := open(context.Background(), Config{URL: url}, ground{steps: migrations, dial: b.dial})
 			if err != nil {
 				t.Fatal(err)
 			}
 			b.uses.Store(use)
 			for n := range appends {
-				seq, err := log.Append(context.Background(), "s", event.Sequence(n), eventtest.Number(0, n))
+				seq, err := log.Append(context.Background(), stream, event.Sequence(n), eventtest.Number(0, n))
 				if err != nil || seq != event.Sequence(n+1) {
 					t.Errorf("break at use %d, late %t: append %d: %d, %v", use, late, n+1, seq, err)
 				}
 			}
-			if got := whole(t, log); len(got) != appends {
-				t.Errorf("break at use %d, late %t: %d events, want %d", use, late, len(got), appends)
+			whole(t, log)
+			if got, err := log.Last(context.Background(), stream); err != nil || got != appends {
+				t.Errorf("break at use %d, late %t: %d events, want %d, %v", use, late, got, appends, err)
 			}
 			if b.uses.Load() <= 0 {
 				ended = false

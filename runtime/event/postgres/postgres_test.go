@@ -21,7 +21,8 @@ import (
 
 var (
 	childURL = flag.String("log", "", "the log of a child")
-	crashes  = flag.Int("crashes", 10, "how often a writer is killed, and how often the server")
+	models   = flag.Int("models", 20, "how often random calls are made")
+	crashes  = flag.Int("crashes", 4, "how often a writer is killed, and how often the server")
 )
 
 func openAt(t testing.TB, url string) event.Log {
@@ -42,8 +43,9 @@ func places(server *pgtest.Server) func(t testing.TB) eventtest.Place {
 	return func(t testing.TB) eventtest.Place {
 		url := server.Database(t)
 		return eventtest.Place{
-			Open:  func(t testing.TB) event.Log { return openAt(t, url) },
-			Table: func(t testing.TB) eventtest.Dumper { return newTable(t, server.Database(t)) },
+			Models: *models,
+			Open:   func(t testing.TB) event.Log { return openAt(t, url) },
+			Table:  func(t testing.TB) eventtest.Dumper { return newTable(t, server.Database(t)) },
 		}
 	}
 }

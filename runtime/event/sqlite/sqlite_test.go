@@ -17,8 +17,9 @@ import (
 var (
 	childName = flag.String("child", "", "what TestChild does")
 	childPath = flag.String("log", "", "the log of a child")
-	crashes   = flag.Int("crashes", 10, "how often a writer is killed")
-	cuts      = flag.Int("cuts", 150, "how often the power is cut")
+	models    = flag.Int("models", 25, "how often random calls are made")
+	crashes   = flag.Int("crashes", 4, "how often a writer is killed")
+	cuts      = flag.Int("cuts", 25, "how often the power is cut")
 )
 
 func openAt(t testing.TB, path string) event.Log {
@@ -39,8 +40,9 @@ func place(t testing.TB) eventtest.Place {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "events.db")
 	return eventtest.Place{
-		Open:  func(t testing.TB) event.Log { return openAt(t, path) },
-		Table: func(t testing.TB) eventtest.Dumper { return newTable(t, filepath.Join(t.TempDir(), "table.db")) },
+		Models: *models,
+		Open:   func(t testing.TB) event.Log { return openAt(t, path) },
+		Table:  func(t testing.TB) eventtest.Dumper { return newTable(t, filepath.Join(t.TempDir(), "table.db")) },
 	}
 }
 
