@@ -51,7 +51,11 @@ func swarmCapsCommand(dir *string) *cobra.Command {
 			}
 			o := control.Order{By: person()}
 			if c := cmd.Flags().Changed; c("max-tokens") || c("max-tokens-agent") || c("max-cost") {
-				o.Caps = &caps
+				now, err := client.Caps(cmd.Context(), o)
+				if err != nil {
+					return err
+				}
+				o.Caps = merged(now.Terms.Caps, caps, c)
 			}
 			r, err := client.Caps(cmd.Context(), o)
 			if err != nil {
@@ -62,6 +66,20 @@ func swarmCapsCommand(dir *string) *cobra.Command {
 	}
 	f.register(cmd.Flags())
 	return cmd
+}
+
+// merged are the caps in force, with those that were given in their place.
+func merged(now, given budget.Caps, changed func(flag string) bool) *budget.Caps {
+	if changed("max-tokens") {
+		now.Run.Tokens = given.Run.Tokens
+	}
+	if changed("max-cost") {
+		now.Run.Money = given.Run.Money
+	}
+	if changed("max-tokens-agent") {
+		now.Agent.Tokens = given.Agent.Tokens
+	}
+	return &now
 }
 
 func printAccounts(cmd *cobra.Command, r budget.Report) error {

@@ -97,7 +97,8 @@ func swarmExtendCommand(dir *string) *cobra.Command {
 }
 
 // printRun says what a run does.
-func printRun(w io.Writer, v control.View) error {
+func printRun(out io.Writer, v control.View) error {
+	w := &strings.Builder{}
 	fmt.Fprintf(w, "%s\n", v.Spec)
 	fmt.Fprintf(w, "%d tasks, %d agents alive, %d at work of %d allowed", len(v.Tasks), v.Alive, v.Active, v.Allowed)
 	if !v.Deadline.IsZero() {
@@ -108,7 +109,7 @@ func printRun(w io.Writer, v control.View) error {
 		fmt.Fprintf(w, "  %s%-5s %-9s %s%s\n", strings.Repeat("  ", t.Depth), t.Task, phaseOf(t), t.Title, whoHas(t))
 	}
 	for _, q := range v.Questions {
-		fmt.Fprintf(w, "\n%s asks: %s\n  dure swarm answer %s TEXT\n", asker(q), q.Text, q.Question)
+		fmt.Fprintf(w, "\n%s asks, %s:\n%s\n  dure swarm answer %s TEXT\n", asker(q), q.Question, indented(q.Text), q.Question)
 	}
 	switch {
 	case v.Finished != nil:
@@ -118,7 +119,8 @@ func printRun(w io.Writer, v control.View) error {
 	case v.Plan != "" && v.Approved == "":
 		fmt.Fprintf(w, "\nThe plan waits for you:\n%s\n  dure swarm approve | reject NOTE\n", indented(v.Plan))
 	}
-	return nil
+	_, err := io.WriteString(out, visible(w.String()))
+	return err
 }
 
 func asker(q swarm.Question) string {

@@ -184,6 +184,9 @@ func acceptRun(cmd *cobra.Command, s *swarm.State, r *vcs.Repository, program gi
 	if branch == "" {
 		branch = "dure/" + slug(control.Look(s).Spec)
 	}
+	if _, err := program.Output(cmd.Context(), r.Dir(), nil, "check-ref-format", "--branch", branch); err != nil || branch == "HEAD" {
+		return fmt.Errorf("--branch %q: git takes no branch of that name", branch)
+	}
 	if err := exchange.Export(cmd.Context(), program, r, head, s.Started().Repo, branch); err != nil {
 		if errors.Is(err, exchange.ErrTaken) {
 			return fmt.Errorf("%w: choose another with --branch", err)

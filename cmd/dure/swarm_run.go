@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -109,10 +111,8 @@ func (o *swarmRun) settle(args []string, dir string) (err error) {
 	if o.repo, err = filepath.Abs(o.repo); err != nil {
 		return err
 	}
-	for what, path := range map[string]string{"specification": o.spec, "repository": o.repo} {
-		if _, err := os.Stat(path); err != nil {
-			return fmt.Errorf("the %s: %w", what, err)
-		}
+	if err := o.sound(); err != nil {
+		return err
 	}
 	if dir != "" {
 		o.folder, err = namedDir(dir)
@@ -183,8 +183,41 @@ func (o *swarmRun) choice() inference.ToolChoice {
 	return inference.ToolChoice{}
 }
 
+// sound says what is wrong with what a new run is to be begun with.
+func (o *swarmRun) sound() error {
+	text, err := o.specText()
+	if err != nil {
+		return err
+	}
+	if _, err := o.caps.caps(); err != nil {
+		return err
+	}
+	switch {
+	case !isDir(o.repo):
+		return fmt.Errorf("--repo %s: there is no such folder", o.repo)
+	case strings.TrimSpace(text) == "":
+		return fmt.Errorf("the specification %s is empty", o.spec)
+	case o.turns < 1 || o.checkTime <= 0 || o.shellTime <= 0 || o.limits.Time < 0 || o.limits.Agents < 1 || o.limits.Active < 0:
+		return errors.New("--turns, --agents and times must be above 0")
+	}
+	return nil
+}
+
 // specText is the specification's text.
 func (o *swarmRun) specText() (string, error) {
-	b, err := os.ReadFile(o.spec)
-	return string(b), err
+	f, err := os.Open(o.spec)
+	if err != nil {
+		return "", fmt.Errorf("the specification: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, swarm.MaxSpec+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the specification: %w", err)
+	case len(b) > swarm.MaxSpec:
+		return "", fmt.Errorf("the specification %s has more than %d bytes", o.spec, swarm.MaxSpec)
+	case !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0:
+		return "", fmt.Errorf("the specification %s is no text", o.spec)
+	}
+	return string(b), nil
 }

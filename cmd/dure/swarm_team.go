@@ -108,7 +108,7 @@ func openTeam(ctx context.Context, o *swarmRun, log io.Writer) (t *swarmTeam, er
 		return t, err
 	}
 	t.later(t.log.Close)
-	for _, step := range []func(context.Context) error{t.openModels, t.openGate, t.openRepo, t.openHost, t.begin, t.openLedger, t.openBoard, t.openLander} {
+	for _, step := range []func(context.Context) error{t.free, t.openModels, t.openGate, t.openRepo, t.openHost, t.begin, t.openLedger, t.openBoard, t.openLander} {
 		if err := step(ctx); err != nil {
 			return t, err
 		}
@@ -231,6 +231,11 @@ func (t *swarmTeam) openRepo(ctx context.Context) (err error) {
 		return err
 	}
 	dir := filepath.Join(t.o.folder, teamRepo)
+	if t.o.spec != "" { // what a start that failed has left may be another repository's
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if err := t.importRepo(ctx, dir); err != nil {
 			return err
@@ -299,15 +304,23 @@ func (t *swarmTeam) openHost(ctx context.Context) (err error) {
 	return err
 }
 
-// begin begins a new run. A run that is there is only gone on with if nothing else is
-// asked for.
-func (t *swarmTeam) begin(ctx context.Context) error {
-	s, err := swarm.Load(ctx, t.log)
-	if err != nil || t.o.spec == "" {
-		return err
+// free sees that a new run has the folder for itself, before anything of a run that is
+// there is touched.
+func (t *swarmTeam) free(ctx context.Context) error {
+	if t.o.spec == "" {
+		return nil
 	}
-	if s.Started() != nil {
-		return errors.New("there is a run in this folder already: dure swarm run without a specification goes on with it, --fresh begins another")
+	s, err := swarm.Load(ctx, t.log)
+	if err == nil && s.Started() != nil {
+		err = errors.New("there is a run in this folder already: dure swarm run without a specification goes on with it, --dir begins another beside it, --fresh throws it away")
+	}
+	return err
+}
+
+// begin begins a new run.
+func (t *swarmTeam) begin(ctx context.Context) error {
+	if t.o.spec == "" {
+		return nil
 	}
 	text, err := t.o.specText()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"dure/runtime/event"
 	"dure/runtime/swarm"
@@ -51,7 +52,7 @@ func tell(ctx context.Context, log event.Log, after event.Position, out io.Write
 
 func (t *teller) print(e event.Event) {
 	if line := t.line(e); line != "" {
-		fmt.Fprintf(t.out, "%s %s\n", e.Time.Local().Format("15:04:05"), line)
+		fmt.Fprintf(t.out, "%s %s\n", e.Time.Local().Format("15:04:05"), visible(line))
 	}
 }
 
@@ -121,7 +122,7 @@ func runLine(payload any) string {
 	case swarm.Verified:
 		return "The official check " + passed(p.Passed) + " on main"
 	case swarm.Asked:
-		return fmt.Sprintf("A question for you, %s: %s\n  dure swarm answer %s TEXT", p.Question, p.Text, p.Question)
+		return fmt.Sprintf("A question for you, %s:\n%s\n  dure swarm answer %s TEXT", p.Question, indented(p.Text), p.Question)
 	case swarm.Paused:
 		return "Paused by " + p.By + ": dure swarm unpause"
 	case swarm.Resumed:
@@ -152,4 +153,15 @@ func clipped(line string, most int) string {
 
 func indented(s string) string {
 	return "  | " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  | ")
+}
+
+// visible is a text of agents for a terminal: nothing in it moves the cursor, clears
+// lines, or talks to the terminal.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+			return '\ufffd'
+		}
+		return r
+	}, s)
 }

@@ -71,7 +71,7 @@ question. To tell it something, dure swarm tell.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), answer)
+			fmt.Fprintln(cmd.OutOrStdout(), visible(answer))
 			return nil
 		},
 	}

@@ -42,7 +42,9 @@ func (s *State) applyTeam(payload any, at time.Time) error {
 // goes on without it.
 func (s *State) dismiss(a *Agent, p Dismissed) {
 	s.setIdle(a, false)
-	a.Gone = p.Reason
+	if a.Gone = p.Reason; a.Gone == "" {
+		a.Gone = "dismissed by " + p.By
+	}
 	s.alive[a.Role]--
 	s.drop(a.Hired.Agent)
 	t := s.task(a.Task)

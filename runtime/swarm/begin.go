@@ -78,6 +78,12 @@ func Extend(ctx context.Context, log event.Log, now time.Time, by string, more L
 
 func (s *State) extension(by string, more Limits) (Extended, error) {
 	p := Extended{By: by, Limits: s.limits.extended(more)}
+	switch {
+	case more.Time < 0 || more.Agents < 0 || more.Active < 0 || more.Returns < 0:
+		return p, refuse("a run is extended by more, not by less")
+	case more.Time > 0 && s.limits.Time == 0:
+		return p, refuse("the run has no limit of time")
+	}
 	if s.limits.Time > 0 && s.finished != nil && s.finished.Finish == FinishTime && more.Time <= 0 {
 		return p, refuse("the run's time is up: say how much more it gets")
 	}

@@ -88,16 +88,45 @@ func (w *World) joinTrees(ctx context.Context, d *vcs.Draft, commits ...object.I
 		return object.Zero, err
 	}
 	var changes []vcs.Change
+	find := merge.NewFinder(read)
 	for _, dec := range decisions {
 		c, change, err := joinPath(ctx, w.Repo, dec)
 		if err != nil {
 			return object.Zero, fmt.Errorf("%s: %w", dec.Path, err)
 		}
-		if change {
-			changes = append(changes, c)
+		if !change {
+			continue
 		}
+		if c.Mode != 0 {
+			if c.Path, err = beside(find, ours, c.Path); err != nil {
+				return object.Zero, err
+			}
+		}
+		changes = append(changes, c)
 	}
 	return d.Splice(ctx, ours, changes)
+}
+
+// beside is a path for what the other side has where main has a file in the way of its
+// folder: a/q is a.theirs/q where a is a file.
+func beside(find *merge.Finder, ours object.ID, path string) (string, error) {
+	_, blocked, err := find.Find(ours, path)
+	if err != nil || !blocked {
+		return path, err
+	}
+	for i := range len(path) {
+		if path[i] != '/' {
+			continue
+		}
+		e, _, err := find.Find(ours, path[:i])
+		if err != nil {
+			return path, err
+		}
+		if e.Mode != 0 && e.Mode != object.ModeTree {
+			return path[:i] + ".theirs" + path[i:], nil
+		}
+	}
+	return path, nil
 }
 
 // joinPath is one path of both sides. What is no text for merging by lines is left as
@@ -115,6 +144,10 @@ func joinPath(ctx context.Context, r vcs.Reader, d merge.Decision) (vcs.Change, 
 		return c, true, nil
 	case d.Ours.Mode == 0 && d.New.Mode != 0:
 		return entry(d.New), true, nil // main removed what the other side changed
+	case d.Ours.Mode == object.ModeTree && d.New.Mode.IsBlob():
+		c := entry(d.New) // main has a folder where the other side has a file
+		c.Path += ".theirs"
+		return c, true, nil
 	case d.Ours.Mode == 0 || d.New.Mode == 0 || !d.Ours.Mode.IsBlob() || !d.New.Mode.IsBlob():
 		return vcs.Change{}, false, nil
 	}

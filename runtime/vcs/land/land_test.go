@@ -14,6 +14,22 @@ import (
 )
 
 // Each way onto main, one after the other, in a history that git finds sound.
+// A file takes the place of a folder, and a folder that of a file: on main as it was,
+// and beside others' changes.
+func TestFoldersBecomeFiles(t *testing.T) {
+	h := newHouse(t, Options{}, map[string]string{"a": "a\n", "d/x": "x\n", "d/e/y": "y\n", "z": "z\n"})
+	base := h.main()
+	h.lands("one", base, gone("d"), put("d", "file\n"))
+	h.wants(map[string]string{"a": "a\n", "d": "file\n", "d/x": "-", "d/e/y": "-", "z": "z\n"})
+	h.lands("two", base, gone("a"), put("a/b/c", "c\n"))
+	h.wants(map[string]string{"a/b/c": "c\n", "d": "file\n", "z": "z\n"})
+	h.lands("three", h.main(), gone("d"), put("d/again", "again\n"), put("z", "Z\n"))
+	h.wants(map[string]string{"a/b/c": "c\n", "d/again": "again\n", "z": "Z\n"})
+	if out := h.git("fsck", "--strict", "--full"); strings.Contains(out, "error") {
+		t.Errorf("git fsck: %s", out)
+	}
+}
+
 func TestTiers(t *testing.T) {
 	h := newHouse(t, Options{}, map[string]string{"a": "a\n", "b": lines(20, nil), "d/x": lines(12, nil), "d/y": "y\n", "e/z": "z\n"})
 	base := h.main()

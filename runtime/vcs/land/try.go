@@ -36,7 +36,7 @@ func (t *trial) run() (object.ID, error) {
 	if len(t.w.descent.bases) > 1 && t.w.tier == "" {
 		return object.Zero, errGit
 	}
-	decisions, err := merge.Decide(t.read, t.w.delta, t.tree)
+	decisions, err := t.decisions()
 	if err != nil {
 		return object.Zero, err
 	}
@@ -61,7 +61,65 @@ func (t *trial) run() (object.ID, error) {
 	if len(t.changes) == 0 {
 		return t.tree, nil
 	}
-	return t.draft.Splice(t.ctx, t.tree, t.changes)
+	changes, err := t.foldersGo()
+	if err != nil {
+		return object.Zero, err
+	}
+	return t.draft.Splice(t.ctx, t.tree, changes)
+}
+
+// decisions are what becomes of each change. Where main has what the change starts
+// from, as it has after git's merge with it, there is nothing to decide.
+func (t *trial) decisions() ([]merge.Decision, error) {
+	if t.tree != t.w.base {
+		return merge.Decide(t.read, t.w.delta, t.tree)
+	}
+	all := make([]merge.Decision, 0, len(t.w.delta.Changes))
+	for _, c := range t.w.delta.Changes {
+		all = append(all, merge.Decision{PathChange: c, Ours: c.Old, Verdict: merge.Take, Mode: c.New.Mode})
+	}
+	return all, nil
+}
+
+// foldersGo are the changes, with one removal for each folder in whose place a file
+// comes instead of those of all that is in it.
+func (t *trial) foldersGo() ([]vcs.Change, error) {
+	find, gone := merge.NewFinder(t.read), map[string]bool{}
+	for _, c := range t.changes {
+		if c.Mode == 0 {
+			continue
+		}
+		e, _, err := find.Find(t.tree, c.Path)
+		if err != nil {
+			return nil, err
+		}
+		if e.Mode == object.ModeTree {
+			gone[c.Path] = true
+		}
+	}
+	if len(gone) == 0 {
+		return t.changes, nil
+	}
+	kept := make([]vcs.Change, 0, len(t.changes)+len(gone))
+	for path := range gone {
+		kept = append(kept, vcs.Change{Path: path})
+	}
+	for _, c := range t.changes {
+		if c.Mode != 0 || !below(c.Path, gone) {
+			kept = append(kept, c)
+		}
+	}
+	return kept, nil
+}
+
+// below reports whether a path lies below one of these folders.
+func below(path string, folders map[string]bool) bool {
+	for i := range len(path) {
+		if path[i] == '/' && folders[path[:i]] {
+			return true
+		}
+	}
+	return false
 }
 
 // decide carries out one decision; hard says that git must merge the whole.
