@@ -137,7 +137,8 @@ func swarmStatusCommand(dir *string) *cobra.Command {
 					return err
 				}
 				v := control.Look(run)
-				s, err = control.Status{Run: &v}, nil
+				s = control.Status{Run: &v}
+				s.Gate, err = restingGate(cmd.Context(), *dir)
 			}
 			if err != nil {
 				return err
@@ -160,12 +161,14 @@ func printTeamStatus(w io.Writer, s control.Status, resting bool) error {
 	if err := printRun(w, *s.Run); err != nil {
 		return err
 	}
+	if s.Gate.Phase != "" && s.Gate.Phase != gate.PhaseOpen {
+		if err := printTeam(w, s); err != nil {
+			return err
+		}
+	}
 	if resting && s.Run.Finished == nil {
 		_, err := fmt.Fprintln(w, "\nNobody runs it: dure swarm run goes on with it.")
 		return err
-	}
-	if !resting && s.Gate.Phase != gate.PhaseOpen {
-		return printTeam(w, s)
 	}
 	return nil
 }
@@ -249,6 +252,9 @@ func printTeam(w io.Writer, s control.Status) error {
 		fmt.Fprintln(w, "dure swarm resume refuses them and lets the team go on; after dure swarm overrule it is still stopped.")
 	case len(s.Gate.Blocks) > 0:
 		fmt.Fprintln(w, "dure swarm resume refuses them, dure swarm overrule carries one out, dure swarm end ends the team.")
+	}
+	if len(s.Agents) == 0 {
+		return nil
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "AGENT\tTURNS\tSTATE")

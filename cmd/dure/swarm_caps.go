@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -58,6 +59,9 @@ func swarmCapsCommand(dir *string) *cobra.Command {
 				o.Caps = merged(now.Terms.Caps, caps, c)
 			}
 			r, err := client.Caps(cmd.Context(), o)
+			if errors.Is(err, control.ErrNotRunning) && o.Caps == nil {
+				r, err = restingAccounts(cmd.Context(), *dir)
+			}
 			if err != nil {
 				return err
 			}

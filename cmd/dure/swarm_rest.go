@@ -13,9 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dure/runtime/budget"
 	"dure/runtime/control"
 	"dure/runtime/event"
 	"dure/runtime/event/sqlite"
+	"dure/runtime/gate"
 	"dure/runtime/swarm"
 	"dure/runtime/vcs"
 	"dure/runtime/vcs/exchange"
@@ -48,6 +50,34 @@ func loadRun(ctx context.Context, dir string) (folder string, s *swarm.State, er
 		err = fmt.Errorf("the log in %s holds no run", folder)
 	}
 	return folder, s, errors.Join(err, log.Close())
+}
+
+// restingGate is whether a team that nobody runs is stopped, and why.
+func restingGate(ctx context.Context, dir string) (gate.State, error) {
+	_, log, err := atRest(ctx, dir)
+	if err != nil {
+		return gate.State{}, err
+	}
+	var s gate.State
+	g, err := gate.Open(ctx, log)
+	if err == nil {
+		s = g.State()
+	}
+	return s, errors.Join(err, log.Close())
+}
+
+// restingAccounts are those of a run that nobody runs.
+func restingAccounts(ctx context.Context, dir string) (budget.Report, error) {
+	_, log, err := atRest(ctx, dir)
+	if err != nil {
+		return budget.Report{}, err
+	}
+	var r budget.Report
+	s, err := budget.Fold(ctx, log)
+	if err == nil {
+		r = s.Report()
+	}
+	return r, errors.Join(err, log.Close())
 }
 
 func extendAtRest(cmd *cobra.Command, dir string, more swarm.Limits) error {
