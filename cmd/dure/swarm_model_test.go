@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"dure/runtime/control"
-	"dure/runtime/event/sqlite"
 	"dure/runtime/swarm"
 	"dure/runtime/tool"
 )
@@ -78,15 +77,7 @@ parts:
 func (p playground) calls(out fmt.Stringer) {
 	t := p.t
 	t.Helper()
-	log, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(p.dir, "run", teamLog)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := log.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	log := runLog(t, filepath.Join(p.dir, "run"))
 	worker, judged, ended := "", map[string]bool{}, 0
 	for e, err := range log.ReadAll(t.Context(), 1) {
 		if err != nil {

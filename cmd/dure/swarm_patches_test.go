@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"dure/runtime/event/sqlite"
 	"dure/runtime/scripted"
 	"dure/runtime/scripted/patches"
 	"dure/runtime/swarm"
@@ -100,11 +99,7 @@ func mainFiles(t *testing.T, p playground, folder string) map[string]string {
 // mechanisms says by the log what caught faults in each task.
 func mechanisms(t *testing.T, folder string) map[string]map[patches.Mechanism]bool {
 	t.Helper()
-	log, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(folder, teamLog)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
+	log := runLog(t, folder)
 	slugs, caught := map[string]string{}, map[string]map[patches.Mechanism]bool{}
 	note := func(task string, m patches.Mechanism) {
 		if slug := slugs[task]; slug != "" {

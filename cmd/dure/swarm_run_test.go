@@ -18,6 +18,7 @@ import (
 	"dure/inference"
 	"dure/runtime/agent"
 	"dure/runtime/control"
+	"dure/runtime/event"
 	"dure/runtime/event/sqlite"
 	"dure/runtime/report"
 	"dure/runtime/swarm"
@@ -279,11 +280,7 @@ func (p playground) report(folder string) {
 // lead's.
 func (p playground) cleanPlanner(folder string) {
 	p.t.Helper()
-	log, err := sqlite.Open(p.t.Context(), sqlite.Config{Path: filepath.Join(p.dir, folder, teamLog)})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer log.Close()
+	log := runLog(p.t, filepath.Join(p.dir, folder))
 	reads := func(name, thread string) bool {
 		s, err := agent.Load(p.t.Context(), log, name, thread)
 		if err != nil || s.Born == nil {
@@ -386,6 +383,21 @@ func (p playground) storm(folder string, random *rand.Rand, most int) (kills int
 	}
 }
 
+// runLog opens the log of a run for as long as the test goes on.
+func runLog(t *testing.T, folder string) event.Log {
+	t.Helper()
+	log, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(folder, teamLog)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return log
+}
+
 // begun reports whether a folder's log holds a run.
 func begun(t *testing.T, folder string) bool {
 	t.Helper()
@@ -404,11 +416,7 @@ func mainTree(t *testing.T, p playground, folder string) string {
 
 func callsOnce(t *testing.T, folder string) {
 	t.Helper()
-	log, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(folder, teamLog)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
+	log := runLog(t, folder)
 	started := map[string]int{}
 	for e, err := range log.ReadAll(t.Context(), 1) {
 		if err != nil {
