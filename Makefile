@@ -14,13 +14,15 @@ REPEAT ?= 3
 FUZZTIME ?= 60s
 CLIENTS := $(DURE_HOME)/clients
 
-.PHONY: help build run engine-source clients test test-long bench bench-peers fuzz check clean
+.PHONY: help build run engine-source voice clients test test-long bench bench-peers fuzz check clean dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
 
+# One set of flags, so that what is built, vetted, packed and tested is compiled once.
 build: ## build bin/dure
-	CGO_ENABLED=0 go build -o bin/dure ./cmd/dure
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w" -o cmd/dure/client/$$(go env GOARCH)/dure-client ./cmd/client
+	CGO_ENABLED=0 go build -trimpath -o bin/dure ./cmd/dure
 
 run: build ## fetch engine and demo model, then serve them (ENGINE=cpu|vulkan|cuda|source)
 	@bin/dure engine install
@@ -30,19 +32,19 @@ run: build ## fetch engine and demo model, then serve them (ENGINE=cpu|vulkan|cu
 engine-source: build ## build engine and peer tools from source (BACKEND=cpu|hip|cuda|vulkan)
 	@bin/dure engine build --backend $(BACKEND)
 
+voice: build ## fetch the speech engines: a voice detector, an English voice and recogniser
+	@bin/dure voice install
+
 clients: ## fetch the stock OpenAI clients that the tests use
-	@mkdir -p $(CLIENTS)
-	@test -e $(CLIENTS)/python-3.57.0 || (python3 -m pip install -q --target $(CLIENTS)/python openai==3.57.0 && touch $(CLIENTS)/python-3.57.0)
-	@test -e $(CLIENTS)/agents-0.24.0 || (python3 -m pip install -q --target $(CLIENTS)/agents openai==3.57.0 openai-agents==0.24.0 && touch $(CLIENTS)/agents-0.24.0)
-	@test -e $(CLIENTS)/npm-6.49.0 || (npm install --silent --no-save --prefix $(CLIENTS)/npm openai@6.49.0 && touch $(CLIENTS)/npm-6.49.0)
+	@.ci/clients $(CLIENTS)
 
 test: build check clients ## everything that must hold: unit, race, end to end with real models
 	@bin/dure engine install cpu
 	@bin/dure pull smollm2-135m
 	@bin/dure pull gemma-3-270m
 	@bin/dure pull all-minilm-l6-v2
+	@bin/dure voice install
 	@test -n "$(RACE)" || echo "SKIPPED the race detector: it needs a C compiler"
-	go build $(RACE) ./...
 	@.ci/test $(RACE)
 
 test-long: test engine-source ## longer oracles, crash loops, and every fuzz target for FUZZTIME each
@@ -68,11 +70,10 @@ bench-peers: build engine-source ## a team of agents against dure and llama-serv
 
 check: ## formatting and vet
 	@test -z "$$(gofmt -l .)" || (echo "not gofmt-ed:"; gofmt -l .; exit 1)
-	go vet ./...
+	CGO_ENABLED=0 go vet -trimpath ./...
 
 clean: ## remove what was built here (DURE_HOME stays)
-	rm -rf bin
+	rm -rf bin cmd/dure/client/*/dure-client
 
-.PHONY: dist
 dist: ## release archives for linux/amd64 and arm64 in dist/ (VERSION=, SOURCE_DATE_EPOCH=)
 	.ci/dist dist

@@ -2,6 +2,7 @@ package kvcache
 
 import (
 	"errors"
+	"flag"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -285,11 +286,10 @@ func (p *player) drain() {
 	}
 }
 
-func TestMillionOperations(t *testing.T) {
-	n := 1_000_000 / len(kinds) / 2
-	if testing.Short() {
-		n /= 20
-	}
+var operations = flag.Int("operations", 300_000, "of TestManyOperations, over all its kinds")
+
+func TestManyOperations(t *testing.T) {
+	n := *operations / len(kinds) / 2
 	for name, cfg := range kinds {
 		for _, failures := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: " with failures"}[failures], func(t *testing.T) {

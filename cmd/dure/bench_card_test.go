@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dure/gguf"
 	benchcard "dure/inference/bench/card"
@@ -51,11 +52,13 @@ func readReport(t *testing.T, dir string) (r benchcard.Report) {
 	return r
 }
 
+var cardTime = flag.Duration("card-time", 8*time.Second, "how long TestCardOfARealModel measures; a quick card in full takes a minute")
+
 // TestCardOfARealModel has little time: what comes of it depends on the machine, that
 // it adds up does not. A second run goes on with the first.
 func TestCardOfARealModel(t *testing.T) {
 	home, dir := cardHome(t), t.TempDir()
-	if out, err := cardCommand(t, home, "--out", dir, "--max-time", "20s").CombinedOutput(); err != nil {
+	if out, err := cardCommand(t, home, "--out", dir, "--max-time", cardTime.String()).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	first := readReport(t, dir)
@@ -86,7 +89,7 @@ func TestCardOfARealModel(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "--resume") {
 		t.Errorf("a second measurement into the same folder: %v\n%s", err, out)
 	}
-	if out, err := cardCommand(t, home, "--out", dir, "--max-time", "5s", "--resume").CombinedOutput(); err != nil {
+	if out, err := cardCommand(t, home, "--out", dir, "--max-time", (*cardTime / 4).String(), "--resume").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	second := readReport(t, dir)

@@ -17,7 +17,7 @@ import (
 	"dure/inference/engine/enginetest"
 )
 
-var crashes = flag.Int("crashes", 6, "how often server and runner are killed")
+var crashes = flag.Int("crashes", 4, "how often server and runner are killed")
 
 const crashSeed = 3
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -36,27 +37,53 @@ var pairOptions = map[string]string{
 // pairChoice is one choice of an answer, whole or put together.
 type pairChoice struct{ text, arguments, finish string }
 
+// pair is a request with two options, and what came back.
+type pair struct {
+	a, b   string
+	status int
+	answer string
+}
+
+// everyPair sends each pair of options, as many at once as the server has sequences.
+func everyPair(t *testing.T, s *server, atOnce int) []*pair {
+	t.Helper()
+	var all []*pair
+	names := slices.Sorted(maps.Keys(pairOptions))
+	for i, a := range names {
+		for _, b := range names[i+1:] {
+			all = append(all, &pair{a: a, b: b})
+		}
+	}
+	var clients sync.WaitGroup
+	for first := range atOnce {
+		clients.Go(func() {
+			for i := first; i < len(all); i += atOnce {
+				p := all[i]
+				p.status, p.answer = s.send("/chat/completions", pairBody(t, p.a, p.b))
+			}
+		})
+	}
+	clients.Wait()
+	return all
+}
+
 // TestEveryPairOfOptions asks a real model with each pair of options. What cannot go
 // together is refused by name; all else gives whole answers that keep to both.
 func TestEveryPairOfOptions(t *testing.T) {
 	s := startServer(t, "smollm2-135m", "--context", "1024", "--sequences", "4", "--cache-disk", "0")
-	names := slices.Sorted(maps.Keys(pairOptions))
 	answered := 0
-	for i, a := range names {
-		for _, b := range names[i+1:] {
-			status, body := s.send("/chat/completions", pairBody(t, a, b))
-			if status == 400 && (strings.Contains(body, "contradicts") || strings.Contains(body, "asks for a call")) {
-				continue
-			}
-			if status != 200 {
-				t.Errorf("%s and %s: %d %s", a, b, status, body)
-				continue
-			}
-			answered++
-			for _, c := range pairChoices(t, body) {
-				if fault := c.fault(a, b); fault != "" {
-					t.Errorf("%s and %s: %s: %+v", a, b, fault, c)
-				}
+	for _, p := range everyPair(t, s, 4) {
+		if p.status == 400 && (strings.Contains(p.answer, "contradicts") || strings.Contains(p.answer, "asks for a call")) {
+			continue
+		}
+		if p.status != 200 {
+			t.Errorf("%s and %s: %d %s", p.a, p.b, p.status, p.answer)
+			continue
+		}
+		answered++
+		for _, c := range pairChoices(t, p.answer) {
+			if fault := c.fault(p.a, p.b); fault != "" {
+				t.Errorf("%s and %s: %s: %+v", p.a, p.b, fault, c)
 			}
 		}
 	}
@@ -65,11 +92,16 @@ func TestEveryPairOfOptions(t *testing.T) {
 	}
 }
 
-// pairBody puts two options into a body; what both set, the second sets.
+// pairBody puts two options into a body; what both set, the second sets. An answer of a
+// form is to get to its end.
 func pairBody(t *testing.T, options ...string) string {
 	t.Helper()
+	most := 12
+	if slices.ContainsFunc(options, func(o string) bool { return slices.Contains([]string{"tools", "required", "schema", "json"}, o) }) {
+		most = 32
+	}
 	body := map[string]json.RawMessage{}
-	for _, members := range append([]string{`"messages":[{"role":"user","content":"Name a colour"}],"max_tokens":32,"seed":1`}, pairOptions[options[0]], pairOptions[options[1]]) {
+	for _, members := range append([]string{fmt.Sprintf(`"messages":[{"role":"user","content":"Name a colour"}],"max_tokens":%d,"seed":1`, most)}, pairOptions[options[0]], pairOptions[options[1]]) {
 		if err := json.Unmarshal([]byte("{"+members+"}"), &body); err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"io"
 	"net/http"
 	"strings"
@@ -34,6 +35,8 @@ func (s *server) send(path, body string) (int, string) {
 	return resp.StatusCode, string(data)
 }
 
+var swaps = flag.Int("swaps", 4, "how often TestSwapsLoseNothing has one model take another's place, twice")
+
 // TestSwapsLoseNothing: sessions of two models that never fit together.
 func TestSwapsLoseNothing(t *testing.T) {
 	s := swapServer(t)
@@ -43,7 +46,7 @@ func TestSwapsLoseNothing(t *testing.T) {
 	}
 	defer e.Close()
 	shape := swarm.DefaultSwapShape("smollm2-135m", "gemma-3-270m")
-	shape.Swaps, shape.Timed, shape.Sessions, shape.Seed = 6, 1, 2, uint64(time.Now().UnixNano())
+	shape.Swaps, shape.Timed, shape.Sessions, shape.Seed = *swaps, 1, 2, uint64(time.Now().UnixNano())
 	r, err := benchSwap(t.Context(), e, shape, s.cmd.Process.Pid, io.Discard)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, s.errs)

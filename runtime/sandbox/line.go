@@ -14,8 +14,9 @@ import (
 )
 
 // helperEnv is the helper's whole environment: little memory, one processor, nothing
-// that tells of this program.
-var helperEnv = []string{"GOMAXPROCS=1", "GOGC=50", "GOTRACEBACK=none"}
+// that tells of this program. In tests, the race detector is not to hold it for a second
+// when it ends.
+var helperEnv = []string{"GOMAXPROCS=1", "GOGC=50", "GOTRACEBACK=none", "GORACE=atexit_sleep_ms=0"}
 
 // pair is a line to a helper: this side and the helper's.
 func pair() (ours, theirs *os.File, err error) {
