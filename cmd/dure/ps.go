@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
 
+	benchkv "dure/inference/bench/kv"
 	"dure/inference/pool"
 )
 
@@ -26,12 +27,47 @@ type loadedModel struct {
 	Device    string             `json:"device"`
 	Context   int                `json:"context"`
 	Sequences int                `json:"sequences"`
+	Cache     *cacheRow          `json:"cache,omitempty"`
 	Requests  map[string]float64 `json:"requests"`           // by state
 	Tokens    map[string]float64 `json:"tokens"`             // by phase, since it was loaded
 	EngineCPU float64            `json:"engine_cpu_seconds"` // of the model's owner
 	Memory    []memoryRow        `json:"memory"`
 	Taken     []taken            `json:"taken,omitempty"` // by other programs
 	Pool      *pool.Status       `json:"pool,omitempty"`
+}
+
+// cacheRow is how keys and values are kept, and what is known of the loss.
+type cacheRow struct {
+	Keys   string `json:"keys"`
+	Values string `json:"values"`
+	Loss   string `json:"loss"`
+}
+
+// String is "q8_0/q4_0", and the loss where there is one to speak of.
+func (c *cacheRow) String() string {
+	switch {
+	case c == nil:
+		return "-"
+	case c.Loss == benchkv.ExactLoss:
+		return pairName(c.Keys, c.Values)
+	}
+	return pairName(c.Keys, c.Values) + ": " + c.Loss
+}
+
+func pairName(keys, values string) string {
+	if keys == values {
+		return keys
+	}
+	return keys + "/" + values
+}
+
+func cacheRowOf(f *dto.MetricFamily, model string) *cacheRow {
+	for _, m := range f.GetMetric() {
+		if label(m, "model") == model {
+			return &cacheRow{label(m, "keys"), label(m, "values"), label(m, "loss")}
+		}
+	}
+	return nil
 }
 
 // memoryRow is one use of a device's memory, in bytes.
@@ -62,7 +98,10 @@ func psCommand() *cobra.Command {
 			if memory {
 				return printMemory(cmd.OutOrStdout(), models)
 			}
-			return printModels(cmd.OutOrStdout(), models)
+			if err := printModels(cmd.OutOrStdout(), models); err != nil {
+				return err
+			}
+			return printTalks(ctx, addr, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -74,14 +113,14 @@ func psCommand() *cobra.Command {
 // printModels is what each model does, for people.
 func printModels(out io.Writer, models []loadedModel) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tSTATE\tPID\tDEVICE\tCONTEXT\tSEQUENCES\tWAITING\tPREFILL\tDECODE\tTOKENS OUT\tLEAVES\tNOTE")
+	fmt.Fprintln(w, "NAME\tSTATE\tPID\tDEVICE\tCONTEXT\tSEQUENCES\tCACHE\tWAITING\tPREFILL\tDECODE\tTOKENS OUT\tLEAVES\tNOTE")
 	for _, m := range models {
 		s := m.Pool
 		if m.PID == 0 {
-			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\t%d\t-\t-\t-\t-\t%s\n", m.Name, s.State, s.Queued, statusNote(*s))
+			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\t-\t%d\t-\t-\t-\t-\t%s\n", m.Name, s.State, s.Queued, statusNote(*s))
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%d\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\n", m.Name, s.State, m.PID, m.Device, m.Context, m.Sequences,
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%d\t%v\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\n", m.Name, s.State, m.PID, m.Device, m.Context, m.Sequences, m.Cache,
 			m.Requests["waiting"], m.Requests["prefill"], m.Requests["decode"]+m.Requests["blocked"], m.Tokens["decode"], leaves(*s), statusNote(*s))
 	}
 	if err := w.Flush(); err != nil {
@@ -167,6 +206,7 @@ func loadedModels(ctx context.Context, addr string) ([]loadedModel, error) {
 			Context: number(m, "context"), Sequences: number(m, "sequences"),
 			Requests:  valuesBy(families["dure_model_requests"], name, "state"),
 			Tokens:    valuesBy(families["dure_model_engine_tokens_total"], name, "phase"),
+			Cache:     cacheRowOf(families["dure_model_cache_info"], name),
 			Memory:    memoryOf(families["dure_model_memory_bytes"], name),
 			EngineCPU: valuesBy(families["dure_model_engine_cpu_seconds_total"], name, "model")[name],
 			Taken:     takenOf(families, name),

@@ -189,14 +189,25 @@ func (h *host) serveOn(ctx context.Context, in entrance, entry catalog.Entry, op
 	if err != nil {
 		return err
 	}
-	busy := &inFlight{Handler: front.New(front.Options{
-		Surfaces: []front.Surface{openai.Surface(responses), anthropic.Surface(), ollama.Surface(ollama.Options{Catalogue: newShelf(h, names), Version: buildVersion()})},
+	busy := &inFlight{}
+	// The voice process reaches the models as every other client does, over a socket.
+	own := front.NewServer(busy, h.log)
+	defer own.Close()
+	talk := newVoiceHost(entry.Name, opt.logLevel, h.log, own.Serve)
+	talk.home = h.home
+	defer talk.close()
+	if talk.expected() {
+		go talk.prepare(ctx)
+	}
+	registry.MustRegister(voiceCollector{talk})
+	busy.Handler = front.New(front.Options{
+		Surfaces: []front.Surface{openai.Surface(responses), talk.surface(), anthropic.Surface(), ollama.Surface(ollama.Options{Catalogue: newShelf(h, names), Version: buildVersion()})},
 		Models:   counted{copied{listed{h, entry.Name}, names}, agents}, Team: teamed{agents}, Cache: h.caches, Pool: pooled{h.pool},
-		Log: h.log, Registry: registry,
+		Log: h.log, Registry: registry, Routes: swarmRoutes(swarmRuns(h.home), closing),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		Version: "dure-" + buildVersion() + "+llama.cpp-" + library.LlamaVersion,
 		Hosts:   opt.hosts, Origins: opt.origins, Keys: keyed{in.ring}, Closing: closing,
-	})}
+	})
 	srv := front.NewServer(busy, h.log)
 	crowd := front.NewCrowd(opt.door.connections, h.log, registry)
 	crowd.Watch(srv)
