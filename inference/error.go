@@ -27,6 +27,8 @@ const (
 	CodeToolParse Code = "tool_parse_error"
 	// CodeIgnored is that of a warning: a wish that the model cannot fulfil.
 	CodeIgnored Code = "ignored"
+	// CodeLossyCache is that of a warning: keys and values are kept with a loss.
+	CodeLossyCache Code = "lossy_cache"
 )
 
 // Sentinels for errors.Is: they match any *Error of the same code.

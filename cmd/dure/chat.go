@@ -49,6 +49,9 @@ func (c *chat) ask(ctx context.Context, text string) error {
 		answer.WriteString(ev.Text)
 		if ev.Kind == inference.EventDone {
 			c.last = *ev.Usage
+			for _, w := range ev.Warnings {
+				fmt.Fprintf(os.Stderr, "\nwarning: %s: %s", w.Code, w.Message)
+			}
 		}
 	}
 	fmt.Fprintln(c.out)

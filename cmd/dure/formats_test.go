@@ -38,6 +38,7 @@ var formats = []struct{ file, version string }{
 	{`measured-\d+\.json`, "in the name"},
 	{`pools-\d+\.json`, "in the name"},
 	{`steps-\d+\.json`, "in the name"},
+	{`kv-quality-\d+\.json`, "in the name"},
 	{`copies-\d+\.json`, "in the name"},
 	{`swarm/[^/]+/log\.db(-wal|-shm)?`, "in its schema"},
 	{`swarm/.*`, "an agent's files, caches of dependencies, a socket"},

@@ -218,6 +218,17 @@ func (h *host) compare(name string, memory []llm.Memory) []deviation {
 	return nil
 }
 
+// cacheOf says how a loaded model keeps keys and values; empty for one that keeps none.
+func (h *host) cacheOf(name string) (keys, values, loss string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.placed[name]
+	if p.embed != nil || p.loss == "" {
+		return "", "", ""
+	}
+	return p.llm.KeyType, p.llm.ValueType, p.loss
+}
+
 func (h *host) llmConfig(e catalog.Entry) llm.Config {
 	cfg := llm.Config{
 		Name: e.Name, Context: e.Defaults.Context, Sequences: e.Defaults.Sequences, Queue: h.opt.queue,

@@ -21,6 +21,7 @@ const (
 	reserveHelp = "memory that stays free on each device, for example 1GiB (512MiB)"
 	poolHelp    = "how sequences share the cells of the cache: split, unified, or auto: what `dure bench pool` found faster, else split"
 	windowHelp  = "keep only the window in layers that have one; branches then need checkpoints"
+	forceHelp   = "take types of the cache whose loss, as `dure bench kv` measured it, is over the bound; every answer then says so"
 	yarnHelp    = "load with YaRN, for a context beyond the trained one; changes the answers to short prompts too"
 )
 
@@ -36,6 +37,8 @@ type loadOptions struct {
 	gap         time.Duration
 	spec        specOptions
 	quiet       quietOptions
+	// force takes types of the cache that lose more than they may.
+	force bool
 }
 
 // usualCache are the types of keys and values that nobody asked for.
@@ -44,7 +47,7 @@ const usualCache = "f16"
 // shaping are the flags that make one load differ from another: whoever gives one
 // wants a load of their own.
 var shaping = []string{"engine", "context", "sequences", "queue", "threads", "flash-attention",
-	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "gap", "spec", "draft", "spec-depth", "rollback", "quiet-hours", "quiet-threads", "quiet-priority", "cache-ram", "cache-disk"}
+	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "gap", "spec", "draft", "spec-depth", "rollback", "quiet-hours", "quiet-threads", "quiet-priority", "cache-ram", "cache-disk", "force"}
 
 // register declares the flags.
 func (o *loadOptions) register(cmd *cobra.Command) {
@@ -53,6 +56,7 @@ func (o *loadOptions) register(cmd *cobra.Command) {
 	f.StringVar(&o.reserve, "reserve", "", reserveHelp)
 	f.StringVar(&o.pool, "pool", poolAuto, poolHelp)
 	f.StringVar(&o.kv, "kv", usualCache, "types of keys and values: f16, q8_0, q4_0, a pair like q8_0/q4_0, or auto for the largest that fits")
+	f.BoolVar(&o.force, "force", false, forceHelp)
 	f.BoolVar(&o.yarn, "yarn", false, yarnHelp)
 	f.BoolVar(&o.shortWindow, "short-window", false, windowHelp)
 	f.DurationVar(&o.gap, "gap", 0, "how long running answers may stand still while a prompt is read, for example 250ms (three steps, or what 64 tokens take)")

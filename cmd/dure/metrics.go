@@ -38,6 +38,7 @@ var (
 	descStalls    = modelDesc("stalls_total", "Pauses of a sequence for a slow reader.")
 	descMemory    = modelDesc("memory_bytes", "Memory of a loaded model by device and use: as planned before the load, and as the engine holds it.", "device", "item", "source")
 	descParked    = modelDesc("parked_total", "Pauses of a running request that gave its place to another one.")
+	descCache     = modelDesc("cache_info", "How a loaded model keeps keys and values, and what is known of the loss; always 1.", "keys", "values", "loss")
 	descUp        = modelDesc("up", "1 if the runner answered the scrape.")
 
 	descSessions    = modelDesc("cache_sessions", "Sessions that are known (alive), and sequences that hold a state in the context (resident) or are run in (active).", "state")
@@ -55,7 +56,7 @@ var (
 // Describe implements prometheus.Collector.
 func (modelCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descInfo, descRequests, descSteps, descTokens, descDrafts, descSeconds, descOverhead, descEngineCPU, descThreads,
-		descRejected, descCancelled, descCancelLag, descStalls, descMemory, descParked, descUp,
+		descRejected, descCancelled, descCancelLag, descStalls, descMemory, descParked, descCache, descUp,
 		descSessions, descCells, descCacheBytes, descCacheBudget, descCacheCount, descHits, descMisses, descPrefix, descBroken, descLosses} {
 		ch <- d
 	}
@@ -75,6 +76,9 @@ func (c modelCollector) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, append([]string{name}, labels...)...)
 		}
 		gauge(descInfo, 1, strconv.Itoa(client.PID()), info.Device, strconv.Itoa(info.Context), strconv.Itoa(info.Sequences), info.Description)
+		if keys, values, loss := c.h.cacheOf(name); keys != "" {
+			gauge(descCache, 1, keys, values, loss)
+		}
 		s, err := client.Stats(ctx)
 		if err != nil {
 			gauge(descUp, 0)

@@ -27,6 +27,9 @@ type placement struct {
 	// plan and model are empty for an architecture whose memory cannot be told.
 	plan  *plan.Plan
 	model plan.Model
+	// gate decides about the types of its cache; loss is what they lose, in words.
+	gate kvGate
+	loss string
 	// learnt is what is said of steps that were measured before, of just this load.
 	learnt []string
 	draft  draft
@@ -69,6 +72,7 @@ func (h *host) place(ctx context.Context, e catalog.Entry, path string, shrink i
 	}
 	p.embed = h.embedConfig(e, m, p.llm)
 	model, err := plan.FromFile(m)
+	p.gate = newKVGate(h.home, h.engine.key(), e.Name, m, model.Geometry, h.opt.load.force)
 	var unknown *gguf.UnknownArchitectureError
 	switch {
 	case errors.As(err, &unknown):
@@ -91,7 +95,7 @@ func (h *host) place(ctx context.Context, e catalog.Entry, path string, shrink i
 	p.shrink = shrink
 	p.made(model, &made)
 	h.seed(&p)
-	return p, nil
+	return p, p.gate.admit(&p, made.Cache)
 }
 
 // made takes over what was planned.
@@ -122,7 +126,8 @@ func (h *host) plan(ctx context.Context, m plan.Model, asked placement, shrink i
 	w.Draft = asked.draft.model
 	w.Outputs = h.opt.load.spec.outputs(m.Geometry, w.ShortWindow, w.Draft != nil)
 	w.Pool = autoPool(w.Pool, measuredPool(h.home, h.engine.key(), m), w.Active)
-	in := plan.Input{Model: m, Devices: devices, Wish: w, Measured: h.measured.shapes(m)}
+	w.Refused = asked.gate.refused()
+	in := plan.Input{Model: m, Devices: devices, Wish: w, Measured: h.measured.shapes(m), Loss: asked.gate.losses()}
 	return h.opt.load.spec.planGuesses(in, func(in plan.Input) (plan.Plan, error) { return planContext(in, len(devices) > 1, shrink) })
 }
 
@@ -218,6 +223,9 @@ func (p placement) notes() []string {
 		pool = ", one pool for all"
 	}
 	notes := []string{fmt.Sprintf("%d sequences x %d tokens, cache %s/%s%s%s", p.plan.Active, p.plan.Context, p.llm.KeyType, p.llm.ValueType, pool, smaller)}
+	for _, w := range p.llm.Warnings {
+		notes = append(notes, w.Message)
+	}
 	return slices.Concat(notes, p.memoryNotes(), p.draft.notes(), []string{cacheNote(p.llm)}, p.plan.Notes, p.learnt)
 }
 
@@ -260,6 +268,11 @@ func (h *host) placeUnplanned(e catalog.Entry, p *placement, why error) error {
 	}
 	if p.layers != 0 {
 		p.draft.layers = -1
+	}
+	if c, err := parseCache(p.llm.KeyType + "/" + p.llm.ValueType); err != nil {
+		return loadError("model %s: %v", e.Name, err)
+	} else if err := p.gate.admit(p, *c); err != nil {
+		return err
 	}
 	if p.memory == 0 {
 		return loadError("model %s needs %s and room to work in, but only %s of memory are free; close other programs or take a smaller model",

@@ -37,6 +37,7 @@ type planOptions struct {
 	noFlash        bool
 	shortWindow    bool
 	yarn           bool
+	force          bool
 	explain        bool
 	asJSON         bool
 }
@@ -107,6 +108,7 @@ func (o *planOptions) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.noFlash, "no-flash", false, "without flash attention")
 	f.BoolVar(&o.shortWindow, "short-window", false, windowHelp)
 	f.BoolVar(&o.yarn, "yarn", false, yarnHelp)
+	f.BoolVar(&o.force, "force", false, forceHelp)
 	f.BoolVar(&o.explain, "explain", false, "also tell what every larger choice would have needed")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 }
@@ -159,6 +161,11 @@ func (o *planOptions) input(ctx context.Context, args []string) (in plan.Input, 
 	if about.engine, err = o.devices(ctx, about.home, &in); err != nil {
 		return in, about, err
 	}
+	gate, err := o.gate(about, entry, in.Model)
+	if err != nil {
+		return in, about, err
+	}
+	defer func() { in.Wish.Refused, in.Loss = gate.refused(), gate.losses() }()
 	if in.Wish, err = o.wish(about.home, in.Devices); err == nil {
 		in.Wish.Pool = autoPool(in.Wish.Pool, measuredPool(about.home, about.engine, in.Model), cmp.Or(o.active, o.agents))
 	}
@@ -171,6 +178,21 @@ func (o *planOptions) input(ctx context.Context, args []string) (in plan.Input, 
 		about.notes = append(about.notes, more...)
 	}
 	return in, about, err
+}
+
+// gate knows what types of the cache lose, where this machine has the model and its
+// engine.
+func (o *planOptions) gate(about planAbout, e catalog.Entry, m plan.Model) (kvGate, error) {
+	path, here := catalog.Local(about.home, e)
+	if !here {
+		return newKVGate(about.home, about.engine, e.Name, nil, m.Geometry, o.force), nil
+	}
+	file, err := gguf.Open(path)
+	if err != nil {
+		return kvGate{}, err
+	}
+	defer file.Close()
+	return newKVGate(about.home, about.engine, e.Name, file, m.Geometry, o.force), nil
 }
 
 // planModel takes what is known best: the file; what the built-in catalogue says;

@@ -80,6 +80,9 @@ type Config struct {
 	// it is nil.
 	Quiet quiet.Rule
 	Clock func() time.Time `json:"-"`
+	// Warnings are given with every answer: what is wrong with the model as it was
+	// loaded.
+	Warnings []inference.Warning
 	// Defaults of the sampling parameters, for callers that build requests.
 	Defaults inference.Params
 	// Tap, when set, sees every row of logits before it is sampled, on the

@@ -41,6 +41,7 @@ func (l *LLM) Generate(ctx context.Context, req *inference.Request) iter.Seq2[in
 // prepare renders, tokenises and checks a request, and makes what reads its answer.
 func (l *LLM) prepare(ctx context.Context, asked *inference.Request) (*reply, error) {
 	req, warnings := l.normalised(asked)
+	warnings = slices.Concat(l.cfg.Warnings, warnings)
 	sampler, err := sample.New(l.suppress(req.Params), l.vocabulary)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"dure/gguf"
 )
@@ -165,7 +166,7 @@ func (p *planner) checkCache() error {
 		if t != gguf.F16 && p.Wish.NoFlash {
 			continue
 		}
-		if _, err := p.Model.Geometry.KV(t, t); err == nil {
+		if _, err := p.Model.Geometry.KV(t, t); err == nil && !slices.Contains(p.Wish.Refused, Cache{t, t}) {
 			p.caches = append(p.caches, Cache{t, t})
 		}
 	}

@@ -114,9 +114,10 @@ type Wish struct {
 	// Agents alive (1 if 0) and Active, those with a sequence in the engine;
 	// the others are parked in the machine's memory. 0 takes as many as fit.
 	Agents, Active int
-	// Cache types; nil tries them from the largest down.
-	Cache *Cache
-	Pool  Pool
+	// Cache types; nil tries them from the largest down, but for those Refused.
+	Cache   *Cache
+	Refused []Cache
+	Pool    Pool
 	// MTP is how many further tokens are drafted; it needs a model with MTP
 	// layers, and each of those drafts 8 at most, all of them 15.
 	MTP int
@@ -163,6 +164,9 @@ type Input struct {
 	Wish    Wish
 	// Measured replaces formulas for the shapes it was taken at.
 	Measured []Measurement
+	// Loss says in words what a type of the cache loses with this model, by its name
+	// (Cache.String); nil where nobody knows.
+	Loss map[string]string
 }
 
 // Shape is everything that the engine's buffers depend on besides the model.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -286,7 +287,7 @@ func (p *planner) price(out *Plan, at []*Allocation, host *Allocation) {
 func (p *planner) note(out *Plan, copied uint64) {
 	say := func(format string, args ...any) { out.Notes = append(out.Notes, fmt.Sprintf(format, args...)) }
 	if out.Cache.Quantised() {
-		say("cache stored as %v: the loss is not measured for this model", out.Cache)
+		say("cache stored as %v: %s", out.Cache, cmp.Or(p.Loss[out.Cache.String()], "the loss is not measured for this model"))
 	}
 	p.noteYarn(out)
 	if out.Slowdown > 1 {

@@ -42,10 +42,11 @@ func (c *Cache) act(a kvcache.Action) (r kvcache.Result) {
 		r.Bytes, r.Err = c.save(a)
 	case kvcache.Restore:
 		begin, bytes := time.Now(), c.size(a)
-		r = c.restore(a, nil)
+		r = c.restore(a, nil, 0)
 		c.prices.ram.add(time.Since(begin), bytes)
 	case kvcache.Clear:
 		r.Err = c.clear(a.Seq)
+		c.tell(a.Seq, 0)
 	case kvcache.Drop:
 		r.Err = c.drop(a.Objects[0].ID)
 	default:
@@ -103,6 +104,7 @@ func (c *Cache) save(a kvcache.Action) (sizes []int64, err error) {
 		if err != nil {
 			return nil, err
 		}
+		o.loss = c.losses[a.Seq] // some of it may be older than the sequence
 		c.ram[t.ID] = o
 		made, sizes = append(made, t.ID), append(sizes, int64(len(data)))
 	}

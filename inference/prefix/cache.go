@@ -9,6 +9,7 @@ import (
 	"dure/inference/engine"
 	"dure/kvcache"
 	"dure/kvcache/blob"
+	"dure/kvcache/codec"
 	"dure/kvcache/store"
 )
 
@@ -63,11 +64,12 @@ type Cache struct {
 	prices      prices
 	cost        kvcache.Cost
 	jobs        map[kvcache.ActionID]*fetching
-	reads       []store.Job // that the store has no place for yet, and
-	changes     []store.Job // the same of writes and drops
-	buffer      [2][]byte   // what was read of the engine last, by part
-	joined      []byte      // what it is given
-	lost        error       // the context is to be given up
+	reads       []store.Job         // that the store has no place for yet, and
+	changes     []store.Job         // the same of writes and drops
+	buffer      [2][]byte           // what was read of the engine last, by part
+	joined      []byte              // what it is given
+	losses      map[int]codec.Class // of sequences that are not exact
+	lost        error               // the context is to be given up
 }
 
 // Open makes the cache of an empty context. It decodes a few tokens to prove
@@ -76,7 +78,7 @@ type Cache struct {
 func Open(ctx *engine.Context, batch *engine.Batch, opt Options, log *slog.Logger) (*Cache, error) {
 	o := ctx.Options()
 	c := &Cache{ctx: ctx, log: log, unified: o.Unified, spare: opt.Slots,
-		ram: map[kvcache.ObjectID]object{}, jobs: map[kvcache.ActionID]*fetching{}}
+		losses: map[int]codec.Class{}, ram: map[kvcache.ObjectID]object{}, jobs: map[kvcache.ActionID]*fetching{}}
 	if want := opt.Slots + Spares(o.Unified); o.Sequences < want {
 		return nil, fmt.Errorf("prefix cache of %d sequences in a context of %d: needs %d", opt.Slots, o.Sequences, want)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"dure/gguf"
 	"dure/kvcache"
+	"dure/kvcache/codec"
 	"dure/kvcache/store"
 )
 
@@ -20,6 +21,10 @@ type Disk struct {
 	// libraries: states of others are not taken.
 	Model  []byte
 	Engine string
+	// Class of loss for what is written, 0 for none, without more ado; Basis is the
+	// file of the model's basis, for codec.Calibrated. Files of any class are read.
+	Class codec.Class
+	Basis []byte
 }
 
 // fetching is a restore that waits for bytes from the disk.
@@ -28,6 +33,7 @@ type fetching struct {
 	wait   int
 	read   map[kvcache.ObjectID][]byte
 	bad    kvcache.ObjectID
+	loss   codec.Class // of what was read, the worst
 	err    error
 }
 
@@ -51,8 +57,10 @@ func (c *Cache) openDisk(d Disk, g *gguf.Geometry, cfg *kvcache.Config) []kvcach
 		err = store.Prune(d.Dir, key, d.Bytes)
 	}
 	if err == nil {
-		c.disk, found, err = store.Open(store.Config{Dir: filepath.Join(d.Dir, key), Identity: id, Budget: d.Bytes, Codec: store.Planes, Log: c.log,
-			Wait: diskPatience})
+		to := store.Config{Dir: filepath.Join(d.Dir, key), Identity: id, Budget: d.Bytes, Codec: store.Planes, Log: c.log, Wait: diskPatience}
+		if err = c.classes(&to, d, g); err == nil {
+			c.disk, found, err = store.Open(to)
+		}
 	}
 	if err != nil {
 		c.diskless = err
@@ -176,6 +184,7 @@ func (c *Cache) Completed(now kvcache.Tick, r store.Completion) {
 	switch {
 	case r.Err == nil && r.Kind == store.Read:
 		f.read[r.Object] = r.Data
+		f.loss = max(f.loss, r.Class)
 		c.prices.disk.add(r.Took, len(r.Data))
 	case r.Err == nil && r.Kind == store.Write:
 		f.action.Objects[0].Bytes = r.Bytes
@@ -197,7 +206,7 @@ func (c *Cache) settle(now kvcache.Tick, f *fetching) {
 	switch {
 	case f.err != nil:
 	case f.action.Kind == kvcache.Restore:
-		r = c.restore(f.action, f.read)
+		r = c.restore(f.action, f.read, f.loss)
 	case f.action.Kind == kvcache.Write:
 		r.Bytes = []int64{f.action.Objects[0].Bytes}
 	}

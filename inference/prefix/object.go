@@ -5,6 +5,7 @@ import (
 
 	"dure/kvcache"
 	"dure/kvcache/blob"
+	"dure/kvcache/codec"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,7 @@ type object struct {
 	data     []byte
 	from, to int
 	state    bool
+	loss     codec.Class // of the sequence it was read from
 }
 
 // part of a sequence's state that an object's bytes are of.

@@ -8,12 +8,14 @@ import (
 	"dure/inference/engine"
 	"dure/kvcache"
 	"dure/kvcache/blob"
+	"dure/kvcache/codec"
 )
 
 // restore makes a sequence hold the first a.At tokens of a path. read has the
-// bytes of objects that are not in memory. Whatever fails, the sequence is empty
-// afterwards.
-func (c *Cache) restore(a kvcache.Action, read map[kvcache.ObjectID][]byte) (r kvcache.Result) {
+// bytes of objects that are not in memory, and loss what they have lost. Whatever
+// fails, the sequence is empty afterwards.
+func (c *Cache) restore(a kvcache.Action, read map[kvcache.ObjectID][]byte, loss codec.Class) (r kvcache.Result) {
+	loss = c.lossOf(a, loss)
 	parts, bad, err := c.parts(a, read)
 	if err == nil {
 		err = c.place(a, parts)
@@ -22,8 +24,9 @@ func (c *Cache) restore(a kvcache.Action, read map[kvcache.ObjectID][]byte) (r k
 		err = c.standsAt(a.Seq, a.At)
 	}
 	if err != nil {
-		err = errors.Join(err, c.clear(a.Seq))
+		err, loss = errors.Join(err, c.clear(a.Seq)), 0
 	}
+	c.tell(a.Seq, loss)
 	return kvcache.Result{Err: err, Bad: bad}
 }
 

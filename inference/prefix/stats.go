@@ -2,6 +2,7 @@ package prefix
 
 import (
 	"dure/kvcache"
+	"dure/kvcache/codec"
 	"dure/kvcache/store"
 )
 
@@ -39,6 +40,8 @@ type Stats struct {
 	Lost     uint64 `json:"lost"`
 	Declined uint64 `json:"declined"`
 	Failed   uint64 `json:"failed"`
+	// Classes are the objects and bytes on disk of each quality class that is held.
+	Classes map[string]Held `json:"classes,omitempty"`
 	// Refused files of the disk tier, by reason; NoDisk is why there is no such
 	// tier although there was to be one.
 	Refused map[string]int `json:"refused,omitempty"`
@@ -52,6 +55,12 @@ type Tier struct {
 	Bytes   int64 `json:"bytes"`
 	Budget  int64 `json:"budget"`
 	Objects int   `json:"objects"`
+}
+
+// Held is a number of objects and their bytes.
+type Held struct {
+	Objects int   `json:"objects"`
+	Bytes   int64 `json:"bytes"`
 }
 
 // Hits by tier.
@@ -93,8 +102,14 @@ func (c *Cache) Stats() Stats {
 		s.NoDisk = c.diskless.Error()
 	}
 	if c.disk != nil {
-		s.Refused = map[string]int{}
-		for i, n := range c.disk.Stats().Refused {
+		disk := c.disk.Stats()
+		s.Refused, s.Classes = map[string]int{}, map[string]Held{}
+		for class, h := range disk.Classes {
+			if h.Objects > 0 {
+				s.Classes[codec.Class(class).String()] = Held(h)
+			}
+		}
+		for i, n := range disk.Refused {
 			if n > 0 {
 				s.Refused[store.Reason(i).String()] = n
 			}

@@ -35,10 +35,22 @@
 //	magic, version, length of the header
 //	identity: hash and text
 //	from, to, state?, quality class, last use
+//	of version 2: fingerprint of the basis, size of the object
 //	hash of the tokens [0, from), tokens [from, to), hash of the tokens [0, to)
 //	table of blocks: length, coded length, codec, record, two checksums
 //	hash of the header
 //	blocks, one after the other, to the end of the file
+//
+// A file of version 1 has the object's bytes in its blocks, coded without loss
+// block by block. One of version 2 has what package codec made of the object, in
+// the class of loss that Config or the Job asked for; its blocks are stored as
+// they are. Each is written where it says enough: a Config without a class writes
+// version 1. Both are read in any case, and whoever reads is told the class. What
+// is no state, or would not get smaller, is written as version 1, exact.
+//
+// Change codes an object anew with more loss. There is no way back, and losses
+// add: an object that was read from a lossy file and is written again has lost
+// twice.
 //
 // The tokens of what an object rests on are not repeated. Open puts paths
 // together again: of all files it is known which hash their paths have at each

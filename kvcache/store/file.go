@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"dure/kvcache/codec"
 )
 
 // ErrNoSpace: the disk is full, or a quota or limit of the system is reached.
@@ -20,22 +22,32 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // plan makes the header of an object, its blocks cut but not coded yet.
 func plan(identity []byte, j *Job, cut []section) *header {
 	h := &header{
-		identity: identity, from: j.From, to: len(j.Path), state: j.State, quality: exact, last: j.Last,
+		version: plainVersion, quality: codec.Exact,
+		identity: identity, from: j.From, to: len(j.Path), state: j.State, last: j.Last,
 		prefix: pathSum(j.Path[:j.From]), path: pathSum(j.Path), own: j.Path[j.From:],
 	}
-	for _, s := range cut {
+	h.cut(cut)
+	return h
+}
+
+// cut makes blocks of sections.
+func (h *header) cut(sections []section) {
+	h.blocks = nil
+	for _, s := range sections {
 		step := blockBytes / s.record * s.record
 		for at := 0; at < s.bytes; at += step {
 			h.blocks = append(h.blocks, block{raw: min(step, s.bytes-at), section: section{0, s.record, s.head}})
 		}
 	}
-	return h
 }
+
+// codedMore is what the header of a coded object has beyond that of a plain one.
+const codedMore = 16
 
 // most is the most that the file of an object can take.
 func (h *header) most() int64 {
 	raw, _ := h.content()
-	return int64(h.size()) + raw
+	return int64(h.size()) + codedMore + raw
 }
 
 // writeFile writes an object as dir/name: all of it and for good, or nothing.
@@ -136,28 +148,40 @@ func readAll(f io.ReaderAt, at int64, b []byte) error {
 
 // readFile reads an object and verifies all of it, with several goroutines. sum
 // is that of the header it must have.
-func readFile(coders []*coder, path string, identity []byte, sum [sumBytes]byte, dst []byte) ([]byte, error) {
+func (k *kit) readFile(path string, identity []byte, sum [sumBytes]byte, dst []byte) ([]byte, *header, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	h, err := readHeader(f, info.Size(), identity)
+	if err == nil && h.sum != sum {
+		err = fmt.Errorf("%w: it is another object", ErrDamaged)
+	}
+	var data []byte
+	if err == nil {
+		data, err = k.readBody(f, h, dst)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	if h.sum != sum {
-		return nil, fmt.Errorf("read %s: %w: it is another object", path, ErrDamaged)
+	return data, h, nil
+}
+
+// readBody reads what the blocks hold, and decodes it where it is coded.
+func (k *kit) readBody(f io.ReaderAt, h *header, dst []byte) ([]byte, error) {
+	if h.version == plainVersion {
+		return readBlocks(f, k.coders, h, dst)
 	}
-	data, err := readBlocks(f, coders, h, dst)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+	var err error
+	if k.payload, err = readBlocks(f, k.coders, h, k.payload); err != nil {
+		return nil, err
 	}
-	return data, nil
+	return k.decode(dst, h)
 }
 
 func readBlocks(f io.ReaderAt, coders []*coder, h *header, dst []byte) ([]byte, error) {

@@ -7,13 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"slices"
 
 	"dure/kvcache"
+	"dure/kvcache/codec"
 )
 
 const (
-	magic   = "dure.kv\n"
-	version = 1
+	magic = "dure.kv\n"
+	// version 1 has blocks of the state's bytes, version 2 of what package codec
+	// made of it. Each is written where it says enough, so that what does not need
+	// the later one is read by older programs.
+	plainVersion = 1
+	codedVersion = 2
+	version      = codedVersion
 
 	prefixBytes = len(magic) + 8
 	entryBytes  = 19
@@ -35,22 +42,19 @@ var (
 	ErrDamaged = errors.New("damaged")
 )
 
-// quality says what was lost when an object was stored.
-type quality uint8
-
-// exact: nothing was.
-const exact quality = 1
-
 // header is all of a file but its blocks.
 type header struct {
 	identity []byte // canonical
 	from, to int
 	state    bool
-	quality  quality
+	version  int
+	quality  codec.Class
 	last     kvcache.Tick
 	prefix   [sumBytes]byte  // of the tokens [0, from)
 	path     [sumBytes]byte  // of the tokens [0, to)
 	own      []kvcache.Token // [from, to)
+	basis    [8]byte         // of version 2: fingerprint, zeros for none
+	original int64           // of version 2: size of the object's bytes
 	blocks   []block
 	sum      [sumBytes]byte // of the header itself
 	bytes    int            // of the header itself
@@ -77,7 +81,11 @@ func (h *header) content() (raw, coded int64) {
 // size of the header in bytes, which depends on counts only: it is known before
 // the blocks are.
 func (h *header) size() int {
-	return prefixBytes + sumBytes + 4 + len(h.identity) + 4 + 4 + 2 + 8 + 2*sumBytes +
+	more := 0
+	if h.version == codedVersion {
+		more = codedMore
+	}
+	return prefixBytes + sumBytes + 4 + len(h.identity) + 4 + 4 + 2 + 8 + more + 2*sumBytes +
 		4*len(h.own) + 4 + entryBytes*len(h.blocks) + sumBytes
 }
 
@@ -85,7 +93,7 @@ func (h *header) append(dst []byte) []byte {
 	start := len(dst)
 	le := binary.LittleEndian
 	dst = append(dst, magic...)
-	dst = le.AppendUint32(dst, version)
+	dst = le.AppendUint32(dst, uint32(h.version))
 	dst = le.AppendUint32(dst, uint32(h.size()))
 	id := sha256.Sum256(h.identity)
 	dst = append(dst, id[:]...)
@@ -99,6 +107,10 @@ func (h *header) append(dst []byte) []byte {
 	}
 	dst = append(dst, flag, byte(h.quality))
 	dst = le.AppendUint64(dst, uint64(h.last))
+	if h.version == codedVersion {
+		dst = append(dst, h.basis[:]...)
+		dst = le.AppendUint64(dst, uint64(h.original))
+	}
 	dst = append(dst, h.prefix[:]...)
 	dst = append(dst, h.path[:]...)
 	for _, t := range h.own {
@@ -130,7 +142,7 @@ func prefixOf(b []byte, size int64) (length int, err error) {
 	}
 	if v := binary.LittleEndian.Uint32(b[len(magic):]); v > version {
 		return 0, fmt.Errorf("%w: version %d, this program knows %d", ErrNewer, v, version)
-	} else if v != version {
+	} else if v < plainVersion {
 		return 0, fmt.Errorf("%w: version %d", ErrDamaged, v)
 	}
 	n := int64(binary.LittleEndian.Uint32(b[len(magic)+4:]))
@@ -152,7 +164,7 @@ func parseHeader(b []byte, size int64, identity []byte) (*header, error) {
 	if n != len(b) {
 		return nil, fmt.Errorf("%w: header of %d bytes, not %d", ErrDamaged, len(b), n)
 	}
-	h := &header{bytes: n, sum: sha256.Sum256(b[:n-sumBytes])}
+	h := &header{bytes: n, sum: sha256.Sum256(b[:n-sumBytes]), version: int(binary.LittleEndian.Uint32(b[len(magic):]))}
 	if !bytes.Equal(h.sum[:], b[n-sumBytes:]) {
 		return nil, fmt.Errorf("%w: checksum of the header", ErrDamaged)
 	}
@@ -183,13 +195,17 @@ func (h *header) read(f *fields) error {
 	h.from, h.to = f.u32(), f.u32()
 	flags := f.take(2)
 	h.last = int64(binary.LittleEndian.Uint64(f.take(8)))
+	if h.version == codedVersion {
+		h.basis = [8]byte(f.take(8))
+		h.original = int64(binary.LittleEndian.Uint64(f.take(8)))
+	}
 	copy(h.prefix[:], f.take(sumBytes))
 	copy(h.path[:], f.take(sumBytes))
 	if f.short || h.from > h.to || flags[0] > 1 || h.from == h.to && flags[0] == 0 || h.to == 0 {
 		return fmt.Errorf("%w: span [%d, %d)", ErrDamaged, h.from, h.to)
 	}
-	h.state, h.quality = flags[0] == 1, quality(flags[1])
-	if h.quality != exact {
+	h.state, h.quality = flags[0] == 1, codec.Class(flags[1])
+	if h.quality != codec.Exact && (h.version == plainVersion || !slices.Contains(codec.Classes(), h.quality)) {
 		return fmt.Errorf("%w: quality class %d", ErrNewer, h.quality)
 	}
 	if h.to-h.from > len(f.b)/4 {
@@ -208,6 +224,9 @@ func (h *header) read(f *fields) error {
 		if err := h.blocks[i].read(f); err != nil {
 			return fmt.Errorf("block %d: %w", i, err)
 		}
+	}
+	if raw, _ := h.content(); h.version == codedVersion && (h.original < 1 || h.original/maxGain > raw) {
+		return fmt.Errorf("%w: %d bytes coded as %d", ErrDamaged, h.original, raw)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dure/kvcache"
+	"dure/kvcache/codec"
 )
 
 // Kind of a job.
@@ -18,9 +19,12 @@ const (
 	// Drop: remove the file. It is no error that there is none: a file that was
 	// set aside is gone already.
 	Drop
+	// Change: code the object with the loss of Class. What has lost more already,
+	// or would not get smaller, stays as it is.
+	Change
 )
 
-func (k Kind) String() string { return [...]string{"", "write", "read", "drop"}[k] }
+func (k Kind) String() string { return [...]string{"", "write", "read", "drop", "change"}[k] }
 
 var (
 	// ErrBudget: the file would exceed the budget. Nothing was written.
@@ -49,6 +53,8 @@ type Job struct {
 
 	// Data to write; of a Read, a slice whose room may be used, or nil.
 	Data []byte
+	// Class of a Write or Change; 0 is that of the Config.
+	Class codec.Class
 }
 
 // Completion is what became of a job.
@@ -61,6 +67,8 @@ type Completion struct {
 	Data []byte
 	// Bytes of the file.
 	Bytes int64
+	// Class the object has in the file now: what was lost when it was coded.
+	Class codec.Class
 	// Took is how long it was worked on, without waiting in the queue.
 	Took time.Duration
 }
@@ -68,6 +76,7 @@ type Completion struct {
 // Counts only grow.
 type Counts struct {
 	Written, Read, Dropped   int
+	Changed                  int   // objects that lost more to become smaller
 	BytesWritten, BytesCoded int64 // before and after the codec
 	BytesRead                int64 // after decoding
 	Failed                   int   // jobs that ended with an error
@@ -84,4 +93,12 @@ type Stats struct {
 	Used, Budget int64 // bytes of files, what is being written included
 	Aside        int64 // bytes of refused files
 	Queued       int   // jobs accepted and not handed back
+	// Classes has what is held of each class, by codec.Class.
+	Classes [codec.Calibrated + 1]Held
+}
+
+// Held is a number of objects and the bytes of their files.
+type Held struct {
+	Objects int
+	Bytes   int64
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dure/kvcache"
+	"dure/kvcache/codec"
 )
 
 // keeper is the state of the goroutine that owns the index: until Start it is
@@ -17,6 +18,7 @@ type keeper struct {
 	used     int64 // bytes of files, and the most that those being written may take
 	lastFile uint64
 	counts   Counts
+	held     [codec.Calibrated + 1]Held
 
 	// Accepted jobs, by how urgent they are; under way; ended and not received.
 	reads, others []task
@@ -34,12 +36,22 @@ type task struct {
 	entry   *entry
 	head    *header // of a write
 	reserve int64
+	name    string // of the new file, of a change
 }
 
 type result struct {
 	task task
 	done Completion
 	sum  [sumBytes]byte
+	// Of a change: the file the object has now, and whether the old one was bad.
+	name   string
+	spoilt bool
+}
+
+// hold counts an entry by its class: 1 or -1 of it.
+func (k *keeper) hold(e *entry, n int) {
+	k.held[e.class].Objects += n
+	k.held[e.class].Bytes += int64(n) * e.bytes
 }
 
 func (k *keeper) outstanding() int { return len(k.reads) + len(k.others) + k.flight + len(k.finished) }
@@ -73,7 +85,7 @@ func (s *Store) keep() {
 			(*list)[0] = task{} // its data is the worker's alone
 			*list = (*list)[1:]
 			s.flight++
-			if first.job.Kind == Write {
+			if first.job.Kind.writes() {
 				s.writing++
 			}
 		case r := <-s.results:
@@ -95,7 +107,7 @@ func (s *Store) next() (list *[]task, ok bool) {
 	if len(s.reads) > 0 {
 		return &s.reads, true
 	}
-	if len(s.others) > 0 && (s.others[0].job.Kind != Write || s.writing < max(1, s.cfg.Workers-1)) {
+	if len(s.others) > 0 && (!s.others[0].job.Kind.writes() || s.writing < max(1, s.cfg.Workers-1)) {
 		return &s.others, true
 	}
 	return nil, false
@@ -130,6 +142,8 @@ func (s *Store) accept(j Job) {
 		t.entry.busy = true
 		s.others = append(s.others, t)
 		return
+	case Change:
+		err = s.acceptChange(&t)
 	default:
 		err = fmt.Errorf("job of kind %d on object %d: no such kind", j.Kind, j.Object)
 	}
@@ -147,6 +161,9 @@ func (s *Store) acceptWrite(t *task) error {
 	}
 	if err := checkJob(j); err != nil {
 		return err
+	}
+	if err := s.cfg.offers(j.Class); err != nil {
+		return fmt.Errorf("write object %d: %w", j.Object, err)
 	}
 	t.head = plan(s.identity, j, sections(s.cfg.Identity.Layout, j.Data))
 	t.reserve = t.head.most()
@@ -168,10 +185,11 @@ func (s *Store) settle(r result) {
 	case Write:
 		s.writing--
 		s.used += r.done.Bytes - r.task.reserve
-		if e.busy, e.sum, e.bytes = false, r.sum, r.done.Bytes; r.done.Err != nil {
+		if e.busy, e.sum, e.bytes, e.class = false, r.sum, r.done.Bytes, r.done.Class; r.done.Err != nil {
 			delete(s.index, id)
 			break
 		}
+		s.hold(e, 1)
 		s.counts.Written++
 		s.counts.BytesWritten += int64(len(r.task.job.Data))
 		s.counts.BytesCoded += r.done.Bytes
@@ -186,9 +204,14 @@ func (s *Store) settle(r result) {
 		s.counts.Read++
 		s.counts.BytesRead += int64(len(r.done.Data))
 		s.counts.ReadNanos += int64(r.done.Took)
+	case Change:
+		s.writing--
+		s.used -= r.task.reserve
+		s.settleChange(&r)
 	case Drop:
 		if e.busy = false; r.done.Err == nil {
 			s.used -= e.bytes
+			s.hold(e, -1)
 			s.counts.Dropped++
 			delete(s.index, id)
 		}
@@ -207,6 +230,7 @@ func (s *Store) spoilt(id kvcache.ObjectID, e *entry, why error) error {
 			return fmt.Errorf("read object %d: %w; and it cannot be set aside: %w", id, why, err)
 		}
 		s.used -= e.bytes
+		s.hold(e, -1)
 		delete(s.index, id)
 	}
 	return fmt.Errorf("object %d: %w: %w", id, ErrBad, why)
@@ -221,25 +245,27 @@ func (s *Store) end(c Completion) {
 
 // work does tasks until there are no more.
 func (s *Store) work() {
-	coders := make([]*coder, s.cfg.Decoders)
-	for i := range coders {
-		coders[i] = &coder{}
-	}
+	k := newKit(s.cfg)
 	for t := range s.tasks {
-		s.results <- s.do(t, coders)
+		s.results <- s.do(t, k)
 	}
 }
 
-func (s *Store) do(t task, coders []*coder) result {
+func (s *Store) do(t task, k *kit) result {
 	start := time.Now()
 	j := &t.job
 	r := result{task: t, done: Completion{Kind: j.Kind, Object: j.Object, Tag: j.Tag}}
 	switch j.Kind {
 	case Write:
-		r.done.Bytes, r.done.Err = writeFile(coders[0], s.cfg.Dir, t.entry.name, t.head, j.Data, s.cfg.Codec)
-		r.sum = t.head.sum
+		r.done.Bytes, r.done.Err = k.writeFile(s.cfg.Dir, t.entry.name, t.head, j.Data, s.cfg.classOf(j.Class))
+		r.sum, r.done.Class = t.head.sum, t.head.quality
 	case Read:
-		r.done.Data, r.done.Err = readFile(coders, s.path(t.entry.name), s.identity, t.entry.sum, j.Data)
+		var h *header
+		if r.done.Data, h, r.done.Err = k.readFile(s.path(t.entry.name), s.identity, t.entry.sum, j.Data); r.done.Err == nil {
+			r.done.Class = h.quality
+		}
+	case Change:
+		s.change(&r, k)
 	case Drop:
 		if err := os.Remove(s.path(t.entry.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			r.done.Err = err

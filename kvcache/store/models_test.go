@@ -15,6 +15,7 @@ import (
 	"dure/inference/engine/enginetest"
 	"dure/kvcache"
 	"dure/kvcache/blob"
+	"dure/kvcache/codec"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -42,20 +43,21 @@ func TestRealStates(t *testing.T) {
 		{"gemma-3-270m", "q8_0", 2000, 0.96},
 	} {
 		t.Run(c.model+" "+c.typ, func(t *testing.T) {
-			data, path, l, prefill := state(t, c.model, c.typ, c.tokens)
-			ratio := speeds(t, data, l)
+			data, path, f, prefill := state(t, c.model, c.typ, c.tokens)
+			ratio := speeds(t, data, f.Layout)
 			if ratio > c.most {
 				t.Errorf("coded to %.3f of the raw bytes, at most %.3f", ratio, c.most)
 			}
 			if c.tokens == 7000 {
-				agents(t, data, path, l, prefill)
+				agents(t, data, path, f.Layout, prefill)
+				parked(t, data, path, f, prefill)
 			}
 		})
 	}
 }
 
 // state reads tokens of the project's own texts, in time prefill.
-func state(t *testing.T, name, typ string, n int) (data []byte, path []kvcache.Token, l blob.Layout, prefill time.Duration) {
+func state(t *testing.T, name, typ string, n int) (data []byte, path []kvcache.Token, f codec.Form, prefill time.Duration) {
 	t.Helper()
 	file := modelFile(t, name)
 	m := enginetest.Load(t, file)
@@ -87,7 +89,7 @@ func state(t *testing.T, name, typ string, n int) (data []byte, path []kvcache.T
 	if data, err = c.State(nil, 0, engine.StateWhole); err != nil {
 		t.Fatal(err)
 	}
-	return data, path, layoutOf(t, file, typ), prefill
+	return data, path, formOf(t, file, typ), prefill
 }
 
 func modelFile(t *testing.T, name string) string {
@@ -124,7 +126,7 @@ func prose(t *testing.T, m *engine.Model, n int) []kvcache.Token {
 	return path[:n]
 }
 
-func layoutOf(t *testing.T, file, typ string) blob.Layout {
+func formOf(t *testing.T, file, typ string) codec.Form {
 	t.Helper()
 	f, err := gguf.Open(file)
 	if err != nil {
@@ -143,7 +145,29 @@ func layoutOf(t *testing.T, file, typ string) blob.Layout {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	form, err := codec.FormOf(g, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return form
+}
+
+// parked prints what an agent takes in each class, and what restoring it costs
+// beside reading its tokens.
+func parked(t *testing.T, data []byte, path []kvcache.Token, f codec.Form, prefill time.Duration) {
+	t.Helper()
+	for _, class := range []codec.Class{codec.Exact, codec.Near, codec.NearSmall, codec.Small} {
+		cfg := testConfig(t.TempDir())
+		cfg.Budget, cfg.Identity.Layout, cfg.Form, cfg.Class = 1<<30, f.Layout, &f, class
+		s, _ := begin(t, cfg)
+		w := write(t, s, 1, path, 0, data)
+		r := do(t, s, Job{Kind: Read, Object: 1})
+		if r.Err != nil || r.Class != class || len(r.Data) != len(data) {
+			t.Fatalf("%v: %d bytes: %v", r.Class, len(r.Data), r.Err)
+		}
+		t.Logf("%-10v %d B/token, %.2fx; written in %.2f s, restored in %.3f s, 1/%.0f of reading the tokens", class, int(w.Bytes)/len(path),
+			float64(len(data))/float64(w.Bytes), w.Took.Seconds(), r.Took.Seconds(), prefill.Seconds()/r.Took.Seconds())
+	}
 }
 
 // speeds prints what each way to code makes of the bytes, on one core.

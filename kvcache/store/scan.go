@@ -56,7 +56,7 @@ func (s *Store) scan() ([]*candidate, error) {
 	for k := range s.cfg.Workers {
 		group.Go(func() {
 			for i := k; i < len(all); i += s.cfg.Workers {
-				all[i].load(s.cfg.Dir, s.identity)
+				all[i].load(s.cfg, s.identity)
 			}
 		})
 	}
@@ -64,8 +64,8 @@ func (s *Store) scan() ([]*candidate, error) {
 	return all, nil
 }
 
-func (c *candidate) load(dir string, identity []byte) {
-	f, err := os.Open(filepath.Join(dir, c.name+fileSuffix))
+func (c *candidate) load(cfg Config, identity []byte) {
+	f, err := os.Open(filepath.Join(cfg.Dir, c.name+fileSuffix))
 	if err != nil {
 		c.err = err
 		return
@@ -76,7 +76,9 @@ func (c *candidate) load(dir string, identity []byte) {
 		c.err = err
 		return
 	}
-	c.head, c.err = readHeader(f, info.Size(), identity)
+	if c.head, c.err = readHeader(f, info.Size(), identity); c.err == nil {
+		c.err = cfg.reads(c.head)
+	}
 }
 
 // ground is a beginning of paths that some file asks for: its tokens, once they

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dure/kvcache"
+	"dure/kvcache/codec"
 )
 
 // Config of a Store. Zero values of the lower half mean the default.
@@ -22,6 +23,13 @@ type Config struct {
 	Budget int64
 	// Codec for what is written: Planes, or Raw. What is there is read in any case.
 	Codec Codec
+	// Class of loss for what is written where a job does not say. 0 writes as
+	// Codec says: without loss, and for readers of the first version. Any other
+	// needs Form, Calibrated also Basis. Without Form and Basis, what was written
+	// with them is set aside.
+	Class codec.Class
+	Form  *codec.Form
+	Basis *codec.Basis
 	Log   *slog.Logger
 	// Wait is how long Open waits for a folder that another process has: one that
 	// was told to end may still be writing.
@@ -64,6 +72,7 @@ type entry struct {
 	name    string
 	sum     [sumBytes]byte
 	bytes   int64
+	class   codec.Class
 	reading int
 	busy    bool // being written or dropped
 }
@@ -100,6 +109,9 @@ func Open(cfg Config) (s *Store, found []kvcache.Stored, err error) {
 	}()
 	if cfg.Budget <= 0 || cfg.Codec >= codecs {
 		return nil, nil, fmt.Errorf("budget of %d bytes and %v: want more than 0 and a known codec", cfg.Budget, cfg.Codec)
+	}
+	if err := cfg.offers(cfg.Class); err != nil {
+		return nil, nil, err
 	}
 	s = &Store{cfg: cfg, jobs: make(chan Job, cfg.Queue), done: make(chan Completion), quit: make(chan struct{})}
 	if s.identity, err = cfg.Identity.canonical(); err != nil {
@@ -161,9 +173,10 @@ func (s *Store) adopt(all []*candidate) ([]kvcache.Stored, error) {
 		}
 		seen[key] = true
 		_, coded := h.content()
-		e := &entry{name: c.name, sum: h.sum, bytes: int64(h.bytes) + coded}
+		e := &entry{name: c.name, sum: h.sum, bytes: int64(h.bytes) + coded, class: h.quality}
 		s.found = append(s.found, e)
 		s.used += e.bytes
+		s.hold(e, 1)
 		found = append(found, kvcache.Stored{Path: c.path, From: h.from, State: h.state, Bytes: e.bytes, Last: h.last})
 	}
 	s.publish()
@@ -222,6 +235,7 @@ func (s *Store) Start(ids []kvcache.ObjectID) error {
 			return fmt.Errorf("start disk tier: %w", err)
 		}
 		s.used -= e.bytes
+		s.hold(e, -1)
 		s.counts.NotAdopted++
 	}
 	s.found, s.started = nil, true
@@ -274,6 +288,6 @@ func (s *Store) Close() error {
 // publish makes the numbers visible to Stats.
 func (s *Store) publish() {
 	st := Stats{Counts: s.counts, Objects: len(s.index) + len(s.found), Used: s.used, Budget: s.cfg.Budget, Aside: s.aside.used,
-		Queued: s.outstanding()}
+		Queued: s.outstanding(), Classes: s.held}
 	s.stats.Store(&st)
 }

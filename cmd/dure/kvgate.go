@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"dure/gguf"
+	"dure/inference"
+	benchkv "dure/inference/bench/kv"
+	"dure/inference/plan"
+	"dure/kvcache/codec"
+)
+
+// kvGate knows what each type of the cache loses with one model on one engine, and
+// decides which may be used (benchkv.DefaultBound).
+type kvGate struct {
+	model       string // its name, for messages
+	engine      string
+	fingerprint string
+	geometry    *gguf.Geometry // nil where it is not known
+	rows        []qualityRow
+	// unread is why nothing is known of what was measured: nothing with a loss is then
+	// used but by force.
+	unread error
+	force  bool
+}
+
+// newKVGate reads what was measured; file and geometry are nil where they are not known.
+func newKVGate(home, engine, model string, file *gguf.Model, g *gguf.Geometry, force bool) kvGate {
+	gate := kvGate{model: model, engine: engine, geometry: g, force: force}
+	if gate.rows, gate.unread = readQuality(home); gate.unread == nil && len(gate.rows) > 0 && file != nil {
+		gate.fingerprint, gate.unread = fingerprintOf(file)
+	}
+	return gate
+}
+
+// envRotationOff is the engine's own switch.
+const envRotationOff = "LLAMA_ATTN_ROT_DISABLE"
+
+// rotationOf is what the engine does to what it stores, in this process's environment,
+// which runners inherit.
+func rotationOf(g *gguf.Geometry, keys, values gguf.TensorType) benchkv.Rotation {
+	if g == nil {
+		return benchkv.Rotation{}
+	}
+	off, _ := strconv.Atoi(os.Getenv(envRotationOff)) // what is no number is 0 to the engine too
+	return benchkv.RotationOf(g, keys, values, off != 0)
+}
+
+// types decides about a type of the cache.
+func (g kvGate) types(c plan.Cache) benchkv.Admission {
+	like := qualityRow{Engine: g.engine, Fingerprint: g.fingerprint, Setting: benchkv.TypesName(c.Keys, c.Values),
+		Tier: string(benchkv.Hot), Rotation: rotationOf(g.geometry, c.Keys, c.Values)}
+	lossless, name := benchkv.Lossless(c.Keys, c.Values), "KV cache "+like.Setting
+	if g.unread != nil && !lossless {
+		return benchkv.Unread(name, g.unread, g.force)
+	}
+	return benchkv.DefaultBound().Admit(name, g.model, lossless, known(g.rows, like), g.force)
+}
+
+// class says whether states that wait may be kept in a class, and why not: a class with a
+// loss is offered only where it was measured and passed.
+func (g kvGate) class(c codec.Class) (offered bool, why string) {
+	if c == codec.Exact {
+		return true, ""
+	}
+	name := "class " + c.String()
+	like := qualityRow{Engine: g.engine, Fingerprint: g.fingerprint, Setting: c.String(), Tier: string(benchkv.Parked)}
+	k := known(g.rows, like)
+	switch {
+	case g.unread != nil:
+		return false, fmt.Sprintf("%s: %v", name, g.unread)
+	case !k.Measured:
+		return false, fmt.Sprintf("%s is not measured for this model; `dure bench kv %s` measures it", name, g.model)
+	}
+	verdict, why := benchkv.DefaultBound().Judge(k.Figures)
+	if verdict != benchkv.Passed {
+		return false, fmt.Sprintf("%s: %s: %s", name, verdict, why)
+	}
+	return true, ""
+}
+
+// admit puts what is to be said of a load's cache into its placement, or refuses it.
+func (g kvGate) admit(p *placement, c plan.Cache) error {
+	a := g.types(c)
+	if a.Refused {
+		return g.refusal(a)
+	}
+	p.loss, p.llm.Warnings = a.Loss, notices(a)
+	return nil
+}
+
+// refused are the usual types that may not be chosen.
+func (g kvGate) refused() (out []plan.Cache) {
+	for _, t := range []gguf.TensorType{gguf.Q8_0, gguf.Q4_0} {
+		if c := (plan.Cache{Keys: t, Values: t}); g.types(c).Refused {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// losses say what each type that was measured, or is usual, loses.
+func (g kvGate) losses() map[string]string {
+	out := map[string]string{}
+	add := func(c plan.Cache) {
+		a := g.types(c)
+		out[c.String()] = a.Loss
+		switch {
+		case a.Loss == benchkv.NotMeasured:
+			out[c.String()] += fmt.Sprintf("; `dure bench kv %s` measures its loss", g.model)
+		case a.Refused:
+			out[c.String()] += "; a load refuses it without --force"
+		}
+	}
+	for _, t := range []gguf.TensorType{gguf.Q8_0, gguf.Q4_0} {
+		add(plan.Cache{Keys: t, Values: t})
+	}
+	for _, r := range g.rows {
+		if keys, values, err := benchkv.ParseTypes(r.Setting); err == nil && r.Tier == string(benchkv.Hot) && r.Fingerprint == g.fingerprint && r.Engine == g.engine {
+			add(plan.Cache{Keys: keys, Values: values})
+		}
+	}
+	return out
+}
+
+// refusal is the error of a load with a type that may not be used.
+func (g kvGate) refusal(a benchkv.Admission) error {
+	better := "f16"
+	for _, r := range g.rows {
+		if r.Fingerprint == g.fingerprint && r.Engine == g.engine && r.Tier == string(benchkv.Hot) && r.Verdict == benchkv.Passed {
+			better += ", " + r.Setting
+		}
+	}
+	return loadError("model %s: %s; take --kv %s, or --force, and every answer says so", g.model, a.Why, strings.Replace(better, ", ", " or ", 1))
+}
+
+// notices are what every answer says.
+func notices(a benchkv.Admission) []inference.Warning {
+	if a.Notice == "" {
+		return nil
+	}
+	return []inference.Warning{{Code: inference.CodeLossyCache, Message: a.Notice}}
+}
