@@ -1,5 +1,7 @@
 package inference
 
+import "encoding/json"
+
 // EventKind tells the kinds of Event apart.
 type EventKind string
 
@@ -41,11 +43,14 @@ type Usage struct {
 	PromptTokens     int `json:"prompt_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
 	// CachedTokens of the prompt were not read again.
-	CachedTokens int     `json:"cached_tokens"`
-	QueueMS      float64 `json:"queue_ms"`
-	RestoreMS    float64 `json:"restore_ms"`
-	PrefillMS    float64 `json:"prefill_ms"`
-	DecodeMS     float64 `json:"decode_ms"`
+	CachedTokens int `json:"cached_tokens"`
+	// CacheWriteTokens of the prompt were read, and put into the cache for later
+	// requests: some endpoints have another price for that.
+	CacheWriteTokens int     `json:"cache_write_tokens,omitempty"`
+	QueueMS          float64 `json:"queue_ms"`
+	RestoreMS        float64 `json:"restore_ms"`
+	PrefillMS        float64 `json:"prefill_ms"`
+	DecodeMS         float64 `json:"decode_ms"`
 	// DraftedTokens were guesses of coming tokens that the model checked;
 	// AcceptedTokens of the completion are those that were right.
 	DraftedTokens  int `json:"drafted_tokens,omitempty"`
@@ -91,6 +96,8 @@ type Event struct {
 	// for example that something in it looked like a call of a tool and could not be
 	// read as one.
 	Warnings []Warning `json:"warnings,omitempty"`
+	// Proof of EventDone belongs to the answer: Message.Proof, where it is sent back.
+	Proof json.RawMessage `json:"proof,omitempty"`
 	// More says that the next event is already here, so that a surface may
 	// send both at once.
 	More bool `json:"-"`

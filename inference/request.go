@@ -1,5 +1,7 @@
 package inference
 
+import "encoding/json"
+
 import "time"
 
 // Roles of a chat message, as the chat templates of the models know them.
@@ -21,6 +23,10 @@ type Message struct {
 	// Reasoning is what an assistant thought before Content. Templates decide
 	// whether the model sees it again.
 	Reasoning string `json:"reasoning,omitempty"`
+	// Proof is what the answer's maker gave with it and wants to see again, so that it
+	// takes its own thinking back. It means something to that maker only; others leave it
+	// out. It holds for the message as it was, and for none that was changed.
+	Proof json.RawMessage `json:"proof,omitempty"`
 	// ToolCalls are those an assistant made, after Content.
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
 	// ToolCallID is the call whose result Content is; of RoleTool only.

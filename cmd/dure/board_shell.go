@@ -14,6 +14,7 @@ import (
 	"dure/runtime/board"
 	"dure/runtime/board/door"
 	"dure/runtime/board/load"
+	"dure/runtime/board/shell"
 )
 
 // shellDoors gives each agent of a measurement its socket, and calls as its shell
@@ -90,13 +91,13 @@ func (c shellCaller) run(ctx context.Context, args []string) (board.Result, erro
 func shellError(code int, text string) error {
 	reason := errors.New("no board")
 	switch code {
-	case sqlFailed:
+	case shell.Failed:
 		reason = board.ErrStatement
-	case sqlDenied:
+	case shell.Denied:
 		reason = board.ErrDenied
-	case sqlLimited:
+	case shell.Limited:
 		reason = board.ErrBusy
-	case sqlDuplicate:
+	case shell.Duplicate:
 		reason = board.ErrDuplicate
 	}
 	return &board.Refusal{Reason: reason, Detail: text}

@@ -97,7 +97,7 @@ func besieged(t *testing.T, words <-chan string) (url string, routes []front.Rou
 	h := front.New(front.Options{
 		Models: models, Surfaces: []front.Surface{openai.Surface(responses), anthropic.Surface(), ollama.Surface(ollama.Options{Catalogue: idle{}})},
 		Registry: registry, Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
-		Keys: fronttest.OneKey("k"), Pool: idle{}, BodyBudget: 64 << 20,
+		Keys: fronttest.OneKey("k"), Pool: idle{}, BodyBudget: 64 << 20, Routes: swarmRoutes(swarmRuns(t.TempDir()), nil),
 	})
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = front.NewServer(h, slog.New(slog.DiscardHandler))

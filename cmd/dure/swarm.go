@@ -18,7 +18,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dure/inference/catalog"
 	"dure/runtime/control"
+	"dure/runtime/event"
 	"dure/runtime/gate"
 )
 
@@ -37,11 +39,11 @@ out. A call that the judge blocks stops the whole team until a person has looked
 
 dure swarm run has a team carry out a specification; dure swarm toy is a team to try the
 stop with. Without --dir the team is meant that was run last.`,
-		Args: cobra.NoArgs,
+		Args: knownSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&dir, "dir", "", "the team: a folder, or a name of dure swarm list (the team that was run last)")
-	cmd.AddCommand(swarmPrepareCommand(), swarmRunCommand(&dir), swarmToyCommand(&dir), swarmStatusCommand(&dir),
+	cmd.AddCommand(swarmPrepareCommand(), swarmRunCommand(&dir), swarmPlanCommand(&dir), swarmToyCommand(&dir), swarmStatusCommand(&dir),
 		decideCommand(&dir, "stop", "Stop the team; calls that have begun go on to their end",
 			func(ctx context.Context, c *control.Client, reason string) (control.Status, error) {
 				return c.Stop(ctx, person(), reason)
@@ -54,11 +56,23 @@ stop with. Without --dir the team is meant that was run last.`,
 			func(ctx context.Context, c *control.Client, reason string) (control.Status, error) {
 				return c.End(ctx, person(), reason)
 			}),
-		swarmOverruleCommand(&dir), swarmExtendCommand(&dir), swarmListCommand(), swarmCapsCommand(&dir), swarmWatchCommand(&dir), swarmAskCommand(&dir), swarmReportCommand(&dir), swarmDiffCommand(&dir), swarmAcceptCommand(&dir))
+		swarmOverruleCommand(&dir), swarmExtendCommand(&dir), swarmListCommand(), swarmCapsCommand(&dir), swarmWatchCommand(&dir), swarmAskCommand(&dir), swarmReportCommand(&dir), swarmReplayCommand(&dir), swarmMonitorCommand(&dir), swarmDiffCommand(&dir), swarmAcceptCommand(&dir))
 	for _, o := range swarmOrders {
 		cmd.AddCommand(o.command(&dir))
 	}
 	return cmd
+}
+
+// knownSubcommand refuses a word that is no subcommand, and tells which may be meant.
+func knownSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return fmt.Errorf("there is no %q%s; dure swarm --help lists what there is", cmd.CommandPath()+" "+args[0], catalog.DidYouMean(args[0], names))
 }
 
 // person is who decides, for the record.
@@ -125,21 +139,7 @@ func swarmStatusCommand(dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "Say what a team does, and why it stands still", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := teamClient(*dir)
-			if err != nil {
-				return err
-			}
-			s, err := c.Status(cmd.Context())
-			resting := errors.Is(err, control.ErrNotRunning)
-			if resting {
-				_, run, loadErr := loadRun(cmd.Context(), *dir)
-				if loadErr != nil {
-					return err
-				}
-				v := control.Look(run)
-				s = control.Status{Run: &v}
-				s.Gate, err = restingGate(cmd.Context(), *dir)
-			}
+			s, resting, err := teamStatus(cmd.Context(), *dir)
 			if err != nil {
 				return err
 			}
@@ -153,13 +153,48 @@ func swarmStatusCommand(dir *string) *cobra.Command {
 	return cmd
 }
 
+// teamStatus is how a team stands: what its process says, or its log where nobody runs it.
+func teamStatus(ctx context.Context, dir string) (s control.Status, resting bool, err error) {
+	folder, err := teamDir(dir)
+	if err != nil {
+		return s, false, err
+	}
+	s, err = control.Dial(filepath.Join(folder, teamSocket)).Status(ctx)
+	if !errors.Is(err, control.ErrNotRunning) {
+		return s, false, err
+	}
+	if _, statErr := os.Stat(filepath.Join(folder, teamLog)); statErr != nil {
+		return s, true, fmt.Errorf("%w: begin a run with dure swarm run SPEC.md --repo DIR --check COMMAND; dure swarm list names those that there are", err)
+	}
+	notRunning := err
+	s, err = swarmRuns("").Look(ctx, folder)
+	if errors.Is(err, control.ErrNoRun) { // a toy team's
+		err = notRunning
+	}
+	if errors.Is(err, event.ErrDamaged) || errors.Is(err, event.ErrForeign) {
+		err = fmt.Errorf("the log in %s is damaged: %w\nNothing acts on it. dure swarm replay says up to where it is good; --fresh begins the run anew", folder, err)
+	}
+	return s, true, err
+}
+
 // printTeamStatus says what a team does. resting: nobody runs it.
 func printTeamStatus(w io.Writer, s control.Status, resting bool) error {
 	if s.Run == nil {
 		return printTeam(w, s)
 	}
+	if s.State != "" {
+		line := string(s.State)
+		if s.Why != "" {
+			line += ": " + s.Why
+		}
+		fmt.Fprintln(w, visible(line))
+	}
 	if err := printRun(w, *s.Run); err != nil {
 		return err
+	}
+	printUse(w, s)
+	if s.Judge != "" {
+		fmt.Fprintf(w, "Calls are judged by %s.\n", s.Judge)
 	}
 	if s.Gate.Phase != "" && s.Gate.Phase != gate.PhaseOpen {
 		if err := printTeam(w, s); err != nil {

@@ -18,15 +18,17 @@ type teamAsk struct {
 	Turns     int           `json:"turns"`
 	CheckTime time.Duration `json:"check_time"`
 	ShellTime time.Duration `json:"shell_time"`
+
+	Judging judgeFlags `json:"judging,omitzero"`
 }
 
 // asked is what the command line said, with whole paths.
 func (o *swarmRun) asked() (a teamAsk, err error) {
 	a = teamAsk{
 		o.models.script, o.models.url, o.models.name, o.models.keyEnv,
-		o.extra.tools, o.extra.servers, o.mustCall, o.turns, o.checkTime, o.shellTime,
+		o.extra.tools, o.extra.servers, o.mustCall, o.turns, o.checkTime, o.shellTime, o.calls,
 	}
-	for _, file := range []*string{&a.Script, &a.Tools, &a.Servers} {
+	for _, file := range []*string{&a.Script, &a.Tools, &a.Servers, &a.Judging.Places} {
 		if *file != "" && err == nil {
 			*file, err = filepath.Abs(*file)
 		}
@@ -41,6 +43,9 @@ func (a teamAsk) unless(given func(string) bool, b teamAsk) teamAsk {
 		"key-env": func() { a.KeyEnv = b.KeyEnv }, "tools": func() { a.Tools = b.Tools }, "mcp": func() { a.Servers = b.Servers },
 		"must-call": func() { a.MustCall = b.MustCall }, "turns": func() { a.Turns = b.Turns },
 		"check-time": func() { a.CheckTime = b.CheckTime }, "shell-time": func() { a.ShellTime = b.ShellTime },
+		"judge-model": func() { a.Judging.Model = b.Judging.Model }, "judge-open": func() { a.Judging.Open = b.Judging.Open },
+		"judge-all": func() { a.Judging.All = b.Judging.All }, "judge-places": func() { a.Judging.Places = b.Judging.Places },
+		"judge-time": func() { a.Judging.Time = b.Judging.Time },
 	} {
 		if given(flag) {
 			take()
@@ -52,5 +57,6 @@ func (a teamAsk) unless(given func(string) bool, b teamAsk) teamAsk {
 func (o *swarmRun) ask(a teamAsk) {
 	o.models = swarmModels{a.Script, a.URL, a.Model, a.KeyEnv}
 	o.extra = extraFlags{a.Tools, a.Servers}
+	o.calls = a.Judging
 	o.mustCall, o.turns, o.checkTime, o.shellTime = a.MustCall, a.Turns, a.CheckTime, a.ShellTime
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 
+	"github.com/spf13/pflag"
+
 	"dure/inference"
 	"dure/inference/catalog"
 	"dure/inference/remote"
@@ -22,10 +24,19 @@ type swarmModels struct{ script, url, name, keyEnv string }
 
 // thinker is who thinks for a role, and for how much.
 type thinker struct {
-	model  inference.Model
-	rate   budget.Rate
-	params inference.Params
-	window int // tokens of a request; 0: not known
+	model   inference.Model
+	rate    budget.Rate
+	params  inference.Params
+	watched *watchedModel // nil: it is a script
+	window  int           // tokens of a request; 0: not known
+	asks    lister        // of a model behind an endpoint
+}
+
+func (m *swarmModels) register(f *pflag.FlagSet) {
+	f.StringVar(&m.script, "script", "", "the roles that this file has answers for get them from it, not from a model")
+	f.StringVar(&m.url, "url", "http://127.0.0.1:8484/v1", "the server that thinks: dure serve, or another with OpenAI's API")
+	f.StringVar(&m.name, "model", "", "the model's name there (the server's choice)")
+	f.StringVar(&m.keyEnv, "key-env", "", "the environment variable with the server's key")
 }
 
 // open returns the model of each role.
@@ -76,13 +87,15 @@ func (m swarmModels) thinker(cat *catalog.Catalog, role string, logger *slog.Log
 	if api == "anthropic" {
 		model = remote.Anthropic(at, http.DefaultClient)
 	}
+	watched := watch(model, at)
 	return thinker{
-		model: remote.Patient(model, remote.Patience{Told: func(r remote.Retry) {
+		model: remote.Patient(watched, remote.Patience{Told: func(r remote.Retry) {
 			logger.Warn("a model did not answer and is asked again", "role", role, "attempt", r.Attempt, "wait", r.Wait, "error", r.Err)
 		}}),
 		rate:   rateOf(a, at),
-		params: params,
+		params: params, watched: watched,
 		window: at.Context,
+		asks:   model,
 	}, nil
 }
 
@@ -93,7 +106,7 @@ func rateOf(a catalog.Assigned, at remote.Endpoint) budget.Rate {
 	}
 	if a.Given {
 		r.Local = a.Local()
-		r.Price = budget.Price{Input: a.Rates.Input, Cached: a.Rates.Cached, Output: a.Rates.Output}
+		r.Price = budget.Price{Input: a.Rates.Input, Cached: a.Rates.Cached, Output: a.Rates.Output, Write: a.Rates.Write}
 	}
 	return r
 }

@@ -26,7 +26,7 @@ import (
 
 // openModels takes the models, and all that is asked for beside them, from the command
 // line for a new run, and from what that wrote down for one that goes on.
-func (t *swarmTeam) openModels(context.Context) error {
+func (t *swarmTeam) openModels(ctx context.Context) error {
 	file := filepath.Join(t.o.folder, teamAsked)
 	a, err := t.o.asked()
 	if err != nil {
@@ -53,6 +53,12 @@ func (t *swarmTeam) openModels(context.Context) error {
 		return err
 	}
 	if t.models, err = t.o.models.open(cat, t.logger); err != nil {
+		return err
+	}
+	if err := t.openJudge(ctx, cat); err != nil {
+		return err
+	}
+	if err := t.o.probe(ctx, t.models, func(text string) { t.logger.Warn("a model does not answer", "problem", text) }); err != nil {
 		return err
 	}
 	b, err := json.Marshal(a)
@@ -100,7 +106,7 @@ func (t *swarmTeam) openRepo(ctx context.Context) (err error) {
 func (t *swarmTeam) openLander(ctx context.Context) (err error) {
 	var past error
 	t.lander, err = land.New(ctx, t.repo, land.Options{
-		Log: t.logger, Gate: &t.hot, Record: world.Record(ctx, t.log, t.logger), Past: world.Past(ctx, t.log, &past),
+		Log: t.logger, Gate: &t.hot, Found: t.inTheWay, Record: world.Record(ctx, t.log, t.logger), Past: world.Past(ctx, t.log, &past),
 	})
 	if err != nil {
 		return err
@@ -179,7 +185,7 @@ func (t *swarmTeam) begin(ctx context.Context) error {
 		return errors.New("the repository has no commit yet: make one, so that there is something to begin at")
 	}
 	return swarm.Begin(ctx, t.log, time.Now(), swarm.Started{
-		Spec: text, Repo: t.o.repo, Base: base.String(), Check: t.o.check, Limits: t.o.limits, Approval: t.o.approval, Judge: t.o.judge,
+		Spec: text, Repo: t.o.repo, Base: base.String(), Check: t.o.check, Keep: t.o.keep, Limits: t.o.limits, Approval: t.o.approval, Judge: t.o.judge,
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ var swarmOrders = []order{
 	{use: "kill AGENT [REASON]", short: "Take an agent out; another one takes its task", args: cobra.MinimumNArgs(1), name: "kill",
 		fill: func(o *control.Order, args []string) { o.Agent, o.Text = args[0], strings.Join(args[1:], " ") }},
 	{use: "park TASK REASON", short: "Let a task, and all below it, rest", args: cobra.MinimumNArgs(2), name: "park",
+		example: "  dure swarm park t4 'its format is not decided yet'",
 		fill: func(o *control.Order, args []string) {
 			o.Task, o.Text = swarm.TaskID(args[0]), strings.Join(args[1:], " ")
 		}},
@@ -50,7 +52,7 @@ var swarmOrders = []order{
 }
 
 func (d order) command(dir *string) *cobra.Command {
-	return &cobra.Command{Use: d.use, Short: d.short, Example: d.example, Args: d.args, RunE: func(cmd *cobra.Command, args []string) error {
+	return &cobra.Command{Use: d.use, Short: d.short, Example: d.example, Args: usageArgs(d.args), RunE: func(cmd *cobra.Command, args []string) error {
 		c, err := teamClient(*dir)
 		if err != nil {
 			return err
@@ -104,7 +106,11 @@ func printRun(out io.Writer, v control.View) error {
 	if !v.Deadline.IsZero() {
 		fmt.Fprintf(w, ", until %s", v.Deadline.Local().Format(time.DateTime))
 	}
+	if v.Pace != "" {
+		fmt.Fprintf(w, " (%s)", v.Pace)
+	}
 	fmt.Fprintln(w)
+	printMain(w, v)
 	for _, t := range v.Tasks {
 		fmt.Fprintf(w, "  %s%-5s %-9s %s%s\n", strings.Repeat("  ", t.Depth), t.Task, phaseOf(t), t.Title, whoHas(t))
 	}
@@ -121,6 +127,20 @@ func printRun(out io.Writer, v control.View) error {
 	}
 	_, err := io.WriteString(out, visible(w.String()))
 	return err
+}
+
+// printMain says how main stands, and which files are in everybody's way.
+func printMain(w io.Writer, v control.View) {
+	if g := v.Green; g != nil {
+		fmt.Fprintf(w, "%s passes on main up to %.12s", g.Command, cmp.Or(g.Commit, "nothing yet"))
+		if g.Broken != "" {
+			fmt.Fprintf(w, ", and fails since %.12s of %s (%s); %s mends it", g.Broken, cmp.Or(g.By.Agent, "nobody known"), g.By.Task, cmp.Or(string(g.Task), "nobody yet"))
+		}
+		fmt.Fprintln(w)
+	}
+	for _, f := range v.HotFiles {
+		fmt.Fprintf(w, "%s is in the way (%s)%s\n", f.Path, strings.Join(f.Why, "; "), map[bool]string{true: "", false: ": " + string(f.Task) + " splits it"}[f.Task == ""])
+	}
 }
 
 func asker(q swarm.Question) string {

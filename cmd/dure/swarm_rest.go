@@ -17,7 +17,6 @@ import (
 	"dure/runtime/control"
 	"dure/runtime/event"
 	"dure/runtime/event/sqlite"
-	"dure/runtime/gate"
 	"dure/runtime/swarm"
 	"dure/runtime/vcs"
 	"dure/runtime/vcs/exchange"
@@ -50,20 +49,6 @@ func loadRun(ctx context.Context, dir string) (folder string, s *swarm.State, er
 		err = fmt.Errorf("the log in %s holds no run", folder)
 	}
 	return folder, s, errors.Join(err, log.Close())
-}
-
-// restingGate is whether a team that nobody runs is stopped, and why.
-func restingGate(ctx context.Context, dir string) (gate.State, error) {
-	_, log, err := atRest(ctx, dir)
-	if err != nil {
-		return gate.State{}, err
-	}
-	var s gate.State
-	g, err := gate.Open(ctx, log)
-	if err == nil {
-		s = g.State()
-	}
-	return s, errors.Join(err, log.Close())
 }
 
 // restingAccounts are those of a run that nobody runs.
@@ -99,42 +84,35 @@ func swarmListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		logs, err := filepath.Glob(filepath.Join(home, "swarm", "*", teamAsked))
+		rows, err := swarmRuns(home).List(cmd.Context())
 		if err != nil {
 			return err
 		}
-		views := map[string]control.View{}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-		for _, file := range logs {
-			folder := filepath.Dir(file)
-			_, s, err := loadRun(cmd.Context(), folder)
-			if err != nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", folder, err)
-				continue
-			}
-			v := control.Look(s)
-			views[folder] = v
-			done := 0
-			for _, t := range v.Tasks {
-				if t.Outcome == swarm.Done {
-					done++
-				}
-			}
-			state := "open"
-			if v.Finished != nil {
-				state = "finished: " + string(v.Finished.Finish)
-			}
-			if !asJSON {
-				fmt.Fprintf(w, "%s\t%s\t%d of %d tasks done\t%s\n", filepath.Base(folder), state, done, len(v.Tasks), v.Spec)
-			}
-		}
+		out := cmd.OutOrStdout()
 		if asJSON {
-			return printJSON(cmd.OutOrStdout(), views)
+			return printJSON(out, rows)
+		}
+		if len(rows) == 0 {
+			_, err := fmt.Fprintln(out, "There is no run yet: begin one with dure swarm run SPEC.md --repo DIR --check COMMAND")
+			return err
+		}
+		w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+		for _, r := range rows {
+			fmt.Fprintln(w, visible(listed1(r)))
 		}
 		return w.Flush()
 	}}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// listed1 is a run in a list, in columns.
+func listed1(r control.Row) string {
+	state := string(r.State)
+	if r.Why != "" {
+		state += " (" + strings.Join(strings.Fields(clipped(r.Why, 120)), " ") + ")"
+	}
+	return fmt.Sprintf("%s\t%s\t%d of %d tasks done\t%s", r.Name, state, r.Done, r.Tasks, r.Spec)
 }
 
 // withRepo opens a run's repository, which nobody may be running.
@@ -188,6 +166,9 @@ look at it, test it, merge it as any other branch.`,
 		Example: "  dure swarm accept\n  dure swarm accept --branch parser && git merge parser",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := soundLog(cmd.Context(), *dir); err != nil {
+				return err
+			}
 			return withRepo(cmd.Context(), *dir, func(s *swarm.State, r *vcs.Repository, program git.Program) error {
 				return acceptRun(cmd, s, r, program, branch, anyway)
 			})
@@ -223,6 +204,9 @@ func acceptRun(cmd *cobra.Command, s *swarm.State, r *vcs.Repository, program gi
 		}
 		return err
 	}
+	if err := noteAccepted(cmd.Context(), filepath.Dir(r.Dir()), control.Taken{By: person(), Repo: s.Started().Repo, Branch: branch, Commit: head.String()}); err != nil {
+		return fmt.Errorf("%s was made, and the run's log could not be told: %w", branch, err)
+	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "%s is a new branch of %s, at %.12s. Landed:\n", branch, s.Started().Repo, head)
 	for _, t := range s.Tasks() {
@@ -232,6 +216,36 @@ func acceptRun(cmd *cobra.Command, s *swarm.State, r *vcs.Repository, program gi
 	}
 	fmt.Fprintf(out, "\n  cd %s && git log --first-parent %s && git merge %s\n", s.Started().Repo, branch, branch)
 	return nil
+}
+
+// soundLog reads all of a run's log: nothing is taken of one with an event that is not as
+// it was written.
+func soundLog(ctx context.Context, dir string) error {
+	folder, log, err := atRest(ctx, dir)
+	if err != nil {
+		return err
+	}
+	for _, err = range log.ReadAll(ctx, 1) {
+		if err != nil {
+			err = fmt.Errorf("the log in %s: %w", folder, err)
+			break
+		}
+	}
+	return errors.Join(err, log.Close())
+}
+
+// noteAccepted writes down what a person took of a run.
+func noteAccepted(ctx context.Context, folder string, t control.Taken) error {
+	e, err := control.AcceptedType.New(t)
+	if err != nil {
+		return err
+	}
+	_, log, err := atRest(ctx, folder)
+	if err != nil {
+		return err
+	}
+	_, err = log.Append(ctx, control.AcceptedStream, event.Any, e)
+	return errors.Join(err, log.Close())
 }
 
 // slug is a few words of a title as a branch's name.

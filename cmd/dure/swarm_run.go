@@ -26,6 +26,8 @@ type swarmRun struct {
 	spec, repo string // paths; empty: the run that is there goes on
 	branch     string
 	check      string
+	keep       string
+	seed       uint64
 	models     swarmModels
 	limits     swarm.Limits
 	approval   bool
@@ -36,6 +38,7 @@ type swarmRun struct {
 	given      func(flag string) bool // on the command line
 	caps       capFlags
 	extra      extraFlags
+	calls      judgeFlags
 	checkTime  time.Duration
 	shellTime  time.Duration
 	turns      int
@@ -73,10 +76,9 @@ nothing: dure swarm run without a specification goes on where the run was.`,
 	f.StringVar(&o.repo, "repo", "", "the git repository to work on; only what is committed counts")
 	f.StringVar(&o.branch, "branch", "", "its branch to begin at (the one that is checked out)")
 	f.StringVar(&o.check, "check", "", "the command that passes when the specification is met")
-	f.StringVar(&o.models.script, "script", "", "the roles that this file has answers for get them from it, not from a model")
-	f.StringVar(&o.models.url, "url", "http://127.0.0.1:8484/v1", "the server that thinks: dure serve, or another with OpenAI's API")
-	f.StringVar(&o.models.name, "model", "", "the model's name there (the server's choice)")
-	f.StringVar(&o.models.keyEnv, "key-env", "", "the environment variable with the server's key")
+	o.models.register(f)
+	f.StringVar(&o.keep, "keep", "", "a command that passes now and has to go on passing on main: a landing that breaks it is named, and mended")
+	f.Uint64Var(&o.seed, "seed", 0, "what the models' random numbers begin with, in every turn (each turn its own)")
 	f.IntVar(&o.limits.Agents, "agents", 8, "how many workers there may be")
 	f.IntVar(&o.limits.Active, "active", 0, "how many agents work at once (as many as there may be)")
 	f.DurationVar(&o.limits.Time, "time", 0, "how long the run may take (as long as it takes)")
@@ -85,6 +87,7 @@ nothing: dure swarm run without a specification goes on where the run was.`,
 	f.DurationVar(&o.shellTime, "shell-time", 10*time.Minute, "how long one command of an agent may take")
 	o.caps.register(f)
 	o.extra.register(f)
+	o.calls.register(f)
 	f.BoolVar(&o.mustCall, "must-call", false, "each answer of a model has to call one tool: for small models, and servers that can hold them to it")
 	f.BoolVar(&yes, "yes", false, "workers start as soon as there is a plan")
 	f.BoolVar(&o.judge, "judge", false, "a judge agent looks at each task's work, too, before it lands")

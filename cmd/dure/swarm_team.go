@@ -53,10 +53,12 @@ type swarmTeam struct {
 	trees   *checkout.Cache
 	git     git.Program
 	hot     land.Gate
+	found   chan land.Finding // files that are in the way
 	socket  net.Listener
 	logger  *slog.Logger
 	models  map[swarm.Role]thinker
 	ledger  *budget.Ledger
+	judge   *judge.Judge
 	closers []func() error
 }
 
@@ -72,7 +74,7 @@ func (t *swarmTeam) close() error {
 
 // openTeam opens a run's folder, and begins the run if it is new.
 func openTeam(ctx context.Context, o *swarmRun, log io.Writer) (t *swarmTeam, err error) {
-	t = &swarmTeam{o: o, logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	t = &swarmTeam{o: o, found: make(chan land.Finding, 64), logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	isNew := !isDir(o.folder)
 	defer func() {
 		if err == nil {
@@ -115,7 +117,7 @@ func openTeam(ctx context.Context, o *swarmRun, log io.Writer) (t *swarmTeam, er
 
 // clearTeam removes what a run made, and nothing else.
 func clearTeam(folder string) error {
-	for _, name := range []string{teamLog, teamLog + "-wal", teamLog + "-shm", teamLog + ".changes", teamTables, teamTables + "-wal", teamTables + "-shm", teamTables + ".lock", teamRepo, teamRepo + ".new", teamAsked, "agents", "checks", "trees", "trial"} {
+	for _, name := range []string{teamLog, teamLog + "-wal", teamLog + "-shm", teamLog + ".changes", teamTables, teamTables + "-wal", teamTables + "-shm", teamTables + ".lock", teamTables + ".changes", teamRepo, teamRepo + ".new", teamAsked, "agents", "checks", "trees", "trial", "doors", "client"} {
 		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
 			return fmt.Errorf("forget the run: %w", err)
 		}
@@ -129,31 +131,41 @@ func (t *swarmTeam) run(ctx context.Context, out io.Writer) (finished swarm.Fini
 	if err != nil {
 		return finished, err
 	}
-	rules, err := judge.Builtin()
-	if err != nil {
-		return finished, err
-	}
 	w := world.New(world.Config{
-		Dir: t.o.folder, Log: t.log, Repo: t.repo, Lander: t.lander, Trees: t.trees, Host: t.host, Git: t.git, Gate: t.gate, Board: t.board, Rules: rules,
+		Dir: t.o.folder, Log: t.log, Repo: t.repo, Lander: t.lander, Trees: t.trees, Host: t.host, Git: t.git, Gate: t.gate, Board: t.board, BoardLimits: board.DefaultLimits(), Rules: t.judging(), Patience: t.o.calls.patience(),
 		Model:  func(r swarm.Role) inference.Model { return t.ledger.Model(t.models[r].model, string(r)) },
 		Window: func(r swarm.Role) int { return t.models[r].window },
-		Params: func(r swarm.Role) inference.Params { return t.models[r].params },
+		Params: t.params,
 		Extra:  extra, Mounts: mounts,
 		Choice: t.o.choice(), Now: time.Now, Logger: t.logger, MaxTurns: t.o.turns, CheckTime: t.o.checkTime, ToolTime: t.o.shellTime,
 	})
+	if w.Client, err = t.client(); err != nil {
+		return finished, err
+	}
 	c := swarm.New(t.log, w, time.Now, t.logger)
 	w.Join(c)
-	srv := &http.Server{Handler: control.Server{Gate: t.gate, Run: c, Ask: w.Ask, Ledger: t.ledger}.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	srv := &http.Server{Handler: control.Server{Gate: t.gate, Run: c, Ask: w.Ask, Ledger: t.ledger, Judge: t.judgedBy()}.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = srv.Serve(t.socket) }() // ends with Close
 	defer finishAnswers(srv)
 	head, err := t.log.Head(ctx)
 	if err != nil {
 		return finished, err
 	}
+	sealed, err := t.seal(ctx)
+	if err != nil {
+		return finished, err
+	}
+	defer func() { err = errors.Join(err, sealed()) }()
 	stop := make(chan event.Position, 1)
 	var telling sync.WaitGroup
 	telling.Go(func() { tell(ctx, t.log, head, out, stop) })
+	watching, stopWatching := context.WithCancel(ctx)
+	telling.Go(func() { w.Watch(watching, t.found) })
+	telling.Go(func() { w.WatchSpace(watching) })
+	telling.Go(func() { t.followMain(watching, c, w) })
+	telling.Go(func() { t.follow(watching, c) })
 	finished, err = c.Run(ctx)
+	stopWatching()
 	last, headErr := t.log.Head(context.WithoutCancel(ctx))
 	stop <- last
 	telling.Wait()
@@ -161,6 +173,33 @@ func (t *swarmTeam) run(ctx context.Context, out io.Writer) (finished swarm.Fini
 		err = headErr
 	}
 	return finished, err
+}
+
+// inTheWay takes what the landing job found. One that is lost is found again by the next
+// process.
+func (t *swarmTeam) inTheWay(f land.Finding) *land.Block {
+	select {
+	case t.found <- f:
+	default:
+	}
+	return nil // it is blocked when somebody splits it
+}
+
+// params are those of a role's requests.
+func (t *swarmTeam) params(r swarm.Role) inference.Params {
+	p := t.models[r].params
+	if t.o.seed != 0 {
+		p.Seed = t.o.seed
+	}
+	return p
+}
+
+// followMain has main checked after landings, if the run keeps a command passing.
+func (t *swarmTeam) followMain(ctx context.Context, c *swarm.Coordinator, w *world.World) {
+	keep := ""
+	if err := c.Inspect(ctx, func(s *swarm.State) { keep = s.Started().Keep }); err == nil && keep != "" {
+		w.FollowMain(ctx, keep)
+	}
 }
 
 // finishAnswers lets who asked last, perhaps for the end, have its answer.

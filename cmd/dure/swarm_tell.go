@@ -123,12 +123,36 @@ func runLine(payload any) string {
 		return "The official check " + passed(p.Passed) + " on main"
 	case swarm.Asked:
 		return fmt.Sprintf("A question for you, %s:\n%s\n  dure swarm answer %s TEXT", p.Question, indented(p.Text), p.Question)
+	case swarm.Activated:
+		return fmt.Sprintf("%d agents may be at work: %s", p.Active, p.Reason)
+	case swarm.Found:
+		return fmt.Sprintf("%s is in the way: %s", p.Path, strings.Join(p.Why, "; "))
+	case swarm.Opened:
+		return p.Path + " was not split, and is free again"
+	case swarm.Mainline:
+		return mainLine(p)
 	case swarm.Paused:
+		if p.By == swarm.Harness {
+			return "Paused: " + firstLine(p.Reason)
+		}
 		return "Paused by " + p.By + ": dure swarm unpause"
 	case swarm.Resumed:
 		return "Goes on, says " + p.By
 	}
 	return ""
+}
+
+// mainLine is what the command that is to go on passing said of main.
+func mainLine(p swarm.Mainline) string {
+	switch {
+	case p.Broken != "":
+		return fmt.Sprintf("Main is broken since %.12s (%s, %s)", p.Broken, p.By.Agent, p.By.Task)
+	case p.Mended:
+		return fmt.Sprintf("Main is mended, and green up to %.12s", p.Green)
+	case p.Green != "":
+		return fmt.Sprintf("Main is green up to %.12s", p.Green)
+	}
+	return fmt.Sprintf("A check of main fails and then passes: %.12s", p.Flaky)
 }
 
 func passed(ok bool) string {

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"dure/runtime/control"
 )
 
 func swarmWatchCommand(dir *string) *cobra.Command {
@@ -18,29 +15,23 @@ func swarmWatchCommand(dir *string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			c, err := teamClient(*dir)
-			if err != nil {
-				return err
-			}
 			for {
-				s, err := c.Status(ctx)
+				s, resting, err := teamStatus(ctx, *dir)
 				switch {
 				case ctx.Err() != nil:
 					return nil
-				case errors.Is(err, control.ErrNotRunning):
-					_, run, loadErr := loadRun(ctx, *dir)
-					if loadErr != nil {
-						return err
-					}
-					v := control.Look(run)
-					return printTeamStatus(cmd.OutOrStdout(), control.Status{Run: &v}, true)
 				case err != nil:
 					return err
+				case resting:
+					return printTeamStatus(cmd.OutOrStdout(), s, true)
 				}
 				var b strings.Builder
 				b.WriteString("\x1b[H\x1b[2J")
 				if err := printTeamStatus(&b, s, false); err != nil {
 					return err
+				}
+				if s.Run != nil {
+					printAgents(&b, *s.Run)
 				}
 				fmt.Fprintf(&b, "\n%s, every %v; Ctrl-C ends the watching only\n", time.Now().Format("15:04:05"), every)
 				fmt.Fprint(cmd.OutOrStdout(), b.String())
@@ -59,7 +50,7 @@ func swarmWatchCommand(dir *string) *cobra.Command {
 
 func swarmAskCommand(dir *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "ask AGENT QUESTION", Short: "Ask an agent something beside its work", Args: cobra.MinimumNArgs(2),
+		Use: "ask AGENT QUESTION", Short: "Ask an agent something beside its work", Args: usageArgs(cobra.MinimumNArgs(2)),
 		Long: `The agent answers in one turn, as it stands; its work goes on and knows nothing of the
 question. To tell it something, dure swarm tell.`,
 		RunE: func(cmd *cobra.Command, args []string) error {

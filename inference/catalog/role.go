@@ -19,14 +19,24 @@ type Team struct {
 	Worker  *Assignment `yaml:"worker"`
 	Judge   *Assignment `yaml:"judge"`
 	Merger  *Assignment `yaml:"merger"`
+	// Guard judges calls before they are carried out, where rules leave them open; nil is
+	// none.
+	Guard *Assignment `yaml:"guard"`
 }
 
 // TeamRoles are the roles of a Team.
 var TeamRoles = []string{"lead", "planner", "worker", "judge", "merger"}
 
+// RoleGuard is the role of who judges calls of tools. It is no agent of the team, and has
+// no default.
+const RoleGuard = "guard"
+
+// named are the roles that a file may name.
+var named = append(slices.Clone(TeamRoles), RoleGuard)
+
 // of is the place of a role; nil where there is no such role.
 func (t *Team) of(role string) **Assignment {
-	return map[string]**Assignment{"lead": &t.Lead, "planner": &t.Planner, "worker": &t.Worker, "judge": &t.Judge, "merger": &t.Merger}[role]
+	return map[string]**Assignment{"lead": &t.Lead, "planner": &t.Planner, "worker": &t.Worker, "judge": &t.Judge, "merger": &t.Merger, RoleGuard: &t.Guard}[role]
 }
 
 // Assignment is the model of a role: one of the catalogue, or one that another server
@@ -56,13 +66,16 @@ type RolePrice struct {
 	Input float64 `yaml:"input"`
 	// CachedInput is for input that the server had in its cache; nil is as Input.
 	CachedInput *float64 `yaml:"cached_input"`
-	Output      float64  `yaml:"output"`
-	Currency    string   `yaml:"currency"` // USD, or empty
+	// CacheWrite is for input that the server puts into its cache; nil is as Input.
+	CacheWrite *float64 `yaml:"cache_write"`
+	Output     float64  `yaml:"output"`
+	Currency   string   `yaml:"currency"` // USD, or empty
 }
 
 // Rates are prices as whole numbers: millionths of a US dollar per million tokens.
 type Rates struct {
 	Input, Cached, Output int64
+	Write                 int64 // into the cache; 0: as Input
 }
 
 // micro is a price in millionths of a dollar.
@@ -78,11 +91,16 @@ func (p RolePrice) rates() Rates {
 	if p.CachedInput != nil {
 		r.Cached = micro(*p.CachedInput)
 	}
+	if p.CacheWrite != nil {
+		r.Write = micro(*p.CacheWrite)
+	}
 	return r
 }
 
 // Rates are the prices as whole numbers.
-func (p Price) Rates() Rates { return Rates{micro(p.Input), micro(p.Cached), micro(p.Output)} }
+func (p Price) Rates() Rates {
+	return Rates{Input: micro(p.Input), Cached: micro(p.Cached), Output: micro(p.Output)}
+}
 
 // Here reports whether the endpoint is one's own: on this machine, or said to be.
 func (e Endpoint) Here() bool {
@@ -121,7 +139,7 @@ func (a Assigned) Local() bool { return a.Endpoint == nil || a.Endpoint.Here() }
 func (c *Catalog) Assigned(role string) (Assigned, error) {
 	place := c.Roles.of(role)
 	if place == nil {
-		return Assigned{}, fmt.Errorf("catalog: there is no role %q; there are %s", role, strings.Join(TeamRoles, ", "))
+		return Assigned{}, fmt.Errorf("catalog: there is no role %q; there are %s", role, strings.Join(named, ", "))
 	}
 	a := Assigned{Role: role, Given: *place != nil}
 	given := Assignment{}
@@ -168,7 +186,7 @@ func reasoningOf(text string) (inference.Reasoning, bool) {
 // they name is there.
 func (c *Catalog) mergeRoles(base, over *Catalog) error {
 	c.Roles, c.rolesAt = base.Roles, map[string]position{}
-	for _, role := range TeamRoles {
+	for _, role := range named {
 		c.rolesAt[role] = base.rolesAt[role]
 		if over != nil && *over.Roles.of(role) != nil {
 			*c.Roles.of(role), c.rolesAt[role] = *over.Roles.of(role), over.rolesAt[role]
@@ -205,7 +223,7 @@ func (c *Catalog) checkRole(role string, a *Assignment) error {
 
 func (w *walker) validateRoles(c *Catalog) {
 	c.rolesAt = map[string]position{}
-	for _, role := range TeamRoles {
+	for _, role := range named {
 		if a := *c.Roles.of(role); a != nil {
 			at := "roles." + role
 			c.rolesAt[role] = position{w.file, w.line(at)}
@@ -222,6 +240,7 @@ func (w *walker) validateAssignment(a Assignment, at string) {
 	if p := a.Price; p != nil {
 		w.need(at+".price.input", false, exact(p.Input), wantPrice)
 		w.need(at+".price.cached_input", false, p.CachedInput == nil || exact(*p.CachedInput), wantPrice)
+		w.need(at+".price.cache_write", false, p.CacheWrite == nil || exact(*p.CacheWrite), wantPrice)
 		w.need(at+".price.output", false, exact(p.Output), wantPrice)
 		w.need(at+".price.currency", false, p.Currency == "" || p.Currency == "USD", "USD, the only one")
 	}

@@ -60,9 +60,9 @@ func TestRoles(t *testing.T) {
 	one, _ := c.Find("one")
 	far, _ := c.Find("far")
 	want := map[string]Assigned{
-		"lead": {Role: "lead", Given: true, Entry: far, Endpoint: far.Source.Endpoint, Rates: Rates{1e6, 1e5, 5e6}, MaxTokens: 100, Reasoning: inference.Reasoning{Effort: inference.EffortHigh}},
+		"lead": {Role: "lead", Given: true, Entry: far, Endpoint: far.Source.Endpoint, Rates: Rates{Input: 1e6, Cached: 1e5, Output: 5e6}, MaxTokens: 100, Reasoning: inference.Reasoning{Effort: inference.EffortHigh}},
 		"planner": {Role: "planner", Given: true, Endpoint: &Endpoint{URL: "https://planner.example/v1", API: "openai", Model: "large", KeyEnv: "KEY", Context: 200000},
-			Rates: Rates{3e6, 3e5, 15e6}, MaxTokens: 16000, Reasoning: inference.Reasoning{Budget: 8000}},
+			Rates: Rates{Input: 3e6, Cached: 3e5, Output: 15e6}, MaxTokens: 16000, Reasoning: inference.Reasoning{Budget: 8000}},
 		"worker": {Role: "worker", Given: true, Endpoint: &Endpoint{URL: "http://127.0.0.1:8484/v1", API: "openai", Model: "small", Context: 4096}},
 		"judge":  {Role: "judge", Given: true, Entry: one},
 		"merger": {Role: "merger", Entry: one},

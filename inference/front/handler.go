@@ -40,6 +40,9 @@ type Options struct {
 	// Cache returns what the caches of the loaded models hold, in a settled order;
 	// nil returns nothing.
 	Cache func(ctx context.Context) []CacheReport
+	// Routes are further ones, of whoever puts the server together. Their errors look
+	// like the first surface's.
+	Routes []Route
 	// Pool loads and unloads models; nil leaves that to somebody else.
 	Pool Pool
 	// Closing is closed when the server stops taking requests: /health turns
@@ -110,7 +113,7 @@ func New(o Options) *Handler {
 	if h.keys == nil {
 		h.keys = nobody{}
 	}
-	h.table = newTable(o.Surfaces, h.own())
+	h.table = newTable(o.Surfaces, append(h.own(), o.Routes...))
 	return h
 }
 

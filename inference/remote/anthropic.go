@@ -15,6 +15,7 @@ const apiVersion = "2023-06-01"
 // anthropic is the format of Anthropic's API.
 type anthropic struct {
 	memory *memory
+	where  string // whose answers are proved
 }
 
 // head implements wire. What dure knows of the caller goes into headers of its own: the

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -271,8 +272,13 @@ func TestMessageStream(t *testing.T) {
 		{Kind: inference.EventStarted}, {Kind: inference.EventReasoning, Text: "Let me "}, {Kind: inference.EventReasoning, Text: "see."},
 		{Kind: inference.EventText, Text: "Looking é."},
 		call(0, "toolu_1", "look", ""), call(0, "", "", `{"a": `), call(0, "", "", `1}`), call(1, "toolu_2", "stop", ""), call(1, "", "", "{}"),
-		{Kind: inference.EventDone, Finish: inference.FinishToolCalls, Usage: &inference.Usage{PromptTokens: 330, CachedTokens: 300, CompletionTokens: 42, ReasoningTokens: 7},
+		{Kind: inference.EventDone, Finish: inference.FinishToolCalls, Usage: &inference.Usage{PromptTokens: 330, CachedTokens: 300, CacheWriteTokens: 20, CompletionTokens: 42, ReasoningTokens: 7},
 			Warnings: []inference.Warning{{Code: inference.CodeIgnored, Message: `the answer has a part of the kind "server_thing", which is passed over`}, {Code: inference.CodeToolParse, Message: "no JSON"}}},
+	}
+	if last := &got[len(got)-1]; len(last.Proof) == 0 {
+		t.Error("thinking that is signed has no proof")
+	} else {
+		last.Proof = nil // TestThinkingGoesBackAfterARestart looks into it
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -320,6 +326,57 @@ func TestThinkingGoesBack(t *testing.T) {
 	again(m)
 	if !strings.Contains(bodies[2], signed) || !strings.Contains(bodies[3], plain) || !strings.Contains(bodies[4], plain) {
 		t.Errorf("%s", strings.Join(bodies[2:], "\n"))
+	}
+}
+
+// A process that was not there takes thinking back by the proof that the caller kept:
+// for the same words of the same model, and for no others.
+func TestThinkingGoesBackAfterARestart(t *testing.T) {
+	var bodies []string
+	base, client := faulty(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		bodies = append(bodies, string(body))
+		_, _ = io.WriteString(w, thoughtful)
+	})
+	at := Endpoint{Base: base, Model: "m", MaxTokens: 9}
+	events, err := answered(t.Context(), Anthropic(at, client))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof := events[len(events)-1].Proof
+	other := at
+	other.Model = "n"
+	signed := `"signature":"c2ln"`
+	for name, c := range map[string]struct {
+		at     Endpoint
+		change func(*inference.Message)
+		back   bool
+	}{
+		"as it was":     {at, func(*inference.Message) {}, true},
+		"another model": {other, func(*inference.Message) {}, false},
+		"other words":   {at, func(m *inference.Message) { m.Content += "!" }, false},
+		"a call less":   {at, func(m *inference.Message) { m.ToolCalls = m.ToolCalls[:1] }, false},
+		"no proof":      {at, func(m *inference.Message) { m.Proof = nil }, false},
+		"no JSON":       {at, func(m *inference.Message) { m.Proof = m.Proof[:9] }, false},
+		"another block": {at, func(m *inference.Message) {
+			m.Proof = json.RawMessage(strings.Replace(string(m.Proof), "redacted_thinking", "tool_result", 1))
+		}, false},
+	} {
+		m := inference.Message{Role: "assistant", Reasoning: "Let me see.", Content: "Looking é.", Proof: slices.Clone(proof),
+			ToolCalls: []inference.ToolCall{{ID: "t1", Name: "look", Arguments: `{"a": 1}`}, {ID: "t2", Name: "stop", Arguments: `{}`}}}
+		c.change(&m)
+		next := &inference.Request{Params: inference.DefaultParams(), Messages: []inference.Message{{Role: "user", Content: "hi"}, m, {Role: "user", Content: "go on"}}}
+		for _, err := range Anthropic(c.at, client).Generate(t.Context(), next) {
+			if err != nil {
+				t.Fatal(name, err)
+			}
+		}
+		if body := bodies[len(bodies)-1]; strings.Contains(body, signed) != c.back {
+			t.Errorf("%s: thinking comes back: %v\n%s", name, !c.back, body)
+		}
 	}
 }
 

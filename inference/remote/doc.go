@@ -26,11 +26,11 @@
 //
 // # Thinking at Anthropic's endpoints
 //
-// Thinking comes with signatures, and is taken back with them only. The vocabulary has
-// no place for them: the model keeps, in memory, the blocks of its last answers that had
-// any, and finds them again by what the answer said. Thinking whose signature is not
-// there any more, after a restart say, is left out of the conversation, which that API
-// allows.
+// Thinking comes with signatures, and is taken back with them only. They are in the
+// Proof of an answer, which a caller that keeps conversations sends back with the
+// message. For those that do not, the model keeps, in memory, the blocks of its last
+// answers that had any, and finds them again by what the answer said. Thinking whose
+// signature is not there any more is left out of the conversation, which that API allows.
 //
 // The shapes follow the API references of OpenAI and Anthropic; where those leave room,
 // what dure's own surfaces and llama-server send.

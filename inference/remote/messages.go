@@ -10,7 +10,7 @@ import (
 
 // answer implements wire.
 func (a *anthropic) answer(m *Model, req *inference.Request) answer {
-	r := &reply{m: m, memory: a.memory, open: -1}
+	r := &reply{m: m, memory: a.memory, where: a.where, open: -1}
 	if req.Reasoning.Effort == inference.EffortMinimal || req.Reasoning == (inference.Reasoning{}) && m.at.Reasoning.Effort == inference.EffortMinimal {
 		r.warn("the least effort of Anthropic's API is low; minimal was taken for it")
 	}
@@ -21,6 +21,7 @@ func (a *anthropic) answer(m *Model, req *inference.Request) answer {
 type reply struct {
 	m      *Model
 	memory *memory
+	where  string
 
 	usage    messageUsage
 	begun    bool
@@ -67,7 +68,7 @@ func (u *messageUsage) usage() *inference.Usage {
 		return *p
 	}
 	return &inference.Usage{
-		PromptTokens: at(u.Input) + at(u.Created) + at(u.Cached), CachedTokens: at(u.Cached),
+		PromptTokens: at(u.Input) + at(u.Created) + at(u.Cached), CachedTokens: at(u.Cached), CacheWriteTokens: at(u.Created),
 		CompletionTokens: at(u.Output), ReasoningTokens: at(u.Details.Thinking),
 	}
 }
@@ -265,10 +266,16 @@ func (r *reply) done() ([]inference.Event, error) {
 	case r.finish == "":
 		return nil, r.m.errorf(Garbled, "said that the answer is whole and not why it ended")
 	}
+	var proof json.RawMessage
 	if r.signed {
-		r.memory.keep(r.told, sendable(r.blocks))
+		blocks := sendable(r.blocks)
+		r.memory.keep(r.told, blocks)
+		if proof = proofOf(r.where, r.told, blocks); len(proof) > maxProof {
+			proof = nil
+			r.warn("the thinking is too long to be proved after a restart")
+		}
 	}
-	return []inference.Event{{Kind: inference.EventDone, Finish: r.finish, Stop: r.stop, Usage: r.usage.usage(), Warnings: r.warnings}}, nil
+	return []inference.Event{{Kind: inference.EventDone, Proof: proof, Finish: r.finish, Stop: r.stop, Usage: r.usage.usage(), Warnings: r.warnings}}, nil
 }
 
 // sendable are blocks without those that the API does not take back: empty text, and

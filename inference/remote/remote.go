@@ -95,7 +95,7 @@ func OpenAI(at Endpoint, client *http.Client) *Model { return newModel(at, openA
 
 // Anthropic is a model behind an endpoint that speaks Anthropic's API.
 func Anthropic(at Endpoint, client *http.Client) *Model {
-	return newModel(at, &anthropic{memory: newMemory(maxMemory)}, client)
+	return newModel(at, &anthropic{memory: newMemory(maxMemory), where: at.Base + " " + at.Model}, client)
 }
 
 func newModel(at Endpoint, w wire, client *http.Client) *Model {

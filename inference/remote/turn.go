@@ -104,6 +104,9 @@ func (a *anthropic) assistant(m inference.Message, at string) (blocks []block, e
 	}
 	kept := a.memory.find(m)
 	if kept == nil {
+		kept = a.proved(m)
+	}
+	if kept == nil {
 		return append(said(m.Content), calls...), nil
 	}
 	for _, b := range kept {

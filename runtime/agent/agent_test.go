@@ -29,7 +29,7 @@ import (
 type answer struct {
 	text, reasoning string
 	calls           []inference.ToolCall
-	unread          string
+	unread, proof   string
 	err             error // instead
 }
 
@@ -69,6 +69,9 @@ func (s *script) Generate(_ context.Context, req *inference.Request) iter.Seq2[i
 			return
 		}
 		done := inference.Event{Kind: inference.EventDone, Finish: inference.FinishStop, Usage: &inference.Usage{PromptTokens: 10 * len(req.Messages), CompletionTokens: 5}}
+		if a.proof != "" {
+			done.Proof = json.RawMessage(a.proof)
+		}
 		if a.unread != "" {
 			done.Warnings = []inference.Warning{{Code: inference.CodeToolParse, Message: a.unread}}
 		}

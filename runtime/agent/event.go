@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"encoding/json"
+
 	"dure/inference"
 	"dure/runtime/event"
 )
@@ -41,11 +43,13 @@ type Again struct {
 
 // Turned is the payload of agent.turned: one answer of the model.
 type Turned struct {
-	Turn      int                    `json:"turn"` // from 1
-	Content   string                 `json:"content,omitempty"`
-	Reasoning string                 `json:"reasoning,omitempty"`
-	Calls     []inference.ToolCall   `json:"calls,omitempty"`
-	Finish    inference.FinishReason `json:"finish"`
+	Turn      int    `json:"turn"` // from 1
+	Content   string `json:"content,omitempty"`
+	Reasoning string `json:"reasoning,omitempty"`
+	// Proof is inference.Message.Proof.
+	Proof  json.RawMessage        `json:"proof,omitempty"`
+	Calls  []inference.ToolCall   `json:"calls,omitempty"`
+	Finish inference.FinishReason `json:"finish"`
 	// Unread says why something that looked like a call could not be read as one.
 	Unread string          `json:"unread,omitempty"`
 	Model  string          `json:"model"`

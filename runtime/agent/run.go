@@ -203,6 +203,7 @@ func (a *Agent) generate(ctx context.Context, s State) (Turned, error) {
 	t := Turned{Turn: turn, Model: a.Model.Info().Name}
 	session := strings.TrimPrefix(Stream(a.Name, a.Thread), "agent/")
 	var content, reasoning strings.Builder
+	unread := "" // why none of the calls is carried out
 	for e, err := range a.Model.Generate(ctx, &inference.Request{
 		ID: fmt.Sprintf("%s-%d", session, turn), Messages: s.Messages(), Params: a.Params, Tools: a.Guard.Specs(), ToolChoice: a.Choice,
 		Caller: inference.Caller{Session: session, Agent: a.Name, Parent: a.Parent, Priority: a.Priority, Next: inference.PhaseWaiting},
@@ -216,12 +217,14 @@ func (a *Agent) generate(ctx context.Context, s State) (Turned, error) {
 		case inference.EventReasoning:
 			reasoning.WriteString(e.Text)
 		case inference.EventToolCall:
-			if e.Call == nil || e.Call.Index < 0 || e.Call.Index > len(t.Calls) || e.Call.Index >= maxCalls {
-				return t, errors.New("the model's answer has calls out of order, or too many")
+			if unread == "" {
+				unread = t.refuses(e.Call)
 			}
-			t.add(a.Thread, e.Call)
+			if unread == "" {
+				t.add(a.Thread, e.Call)
+			}
 		case inference.EventDone:
-			t.Finish = e.Finish
+			t.Finish, t.Proof = e.Finish, e.Proof
 			for _, w := range e.Warnings {
 				if w.Code == inference.CodeToolParse {
 					t.Unread = w.Message
@@ -236,15 +239,33 @@ func (a *Agent) generate(ctx context.Context, s State) (Turned, error) {
 		return t, errors.New("the model's answer has no end")
 	}
 	t.Content, t.Reasoning = content.String(), reasoning.String()
+	if unread != "" {
+		t.Calls, t.Proof, t.Unread = nil, nil, unread
+	}
 	return t, nil
 }
 
-// bounded is the turn with no more than an event holds: the thinking goes first, then
+// refuses says why a piece of a call cannot be taken. To ask again would bring the same
+// answer, so that the model is told.
+func (t *Turned) refuses(d *inference.ToolCallDelta) string {
+	switch {
+	case d == nil || d.Index < 0 || d.Index > len(t.Calls):
+		return "its calls came out of order, and none was carried out"
+	case d.Index >= maxCalls:
+		return fmt.Sprintf("it has more than %d calls, and none was carried out; make a few at once, and see what they bring", maxCalls)
+	}
+	return ""
+}
+
+// bounded is the turn with no more than an event holds: the proof goes first, then the thinking, then
 // the calls, which the agent is told to write again in parts.
 func (t Turned) bounded() Turned {
 	fits := func() bool {
 		b, err := json.Marshal(t)
 		return err == nil && len(b) <= event.MaxPayload
+	}
+	if !fits() {
+		t.Proof = nil
 	}
 	if !fits() {
 		t.Reasoning = ""

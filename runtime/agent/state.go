@@ -87,7 +87,7 @@ func (s State) Apply(e event.Event) (State, error) {
 		s.Turns = p.Turn
 		s.starts = append(slices.Clip(s.starts), len(s.messages))
 		s.size = p.Usage.PromptTokens + p.Usage.CompletionTokens
-		s.messages = append(s.messages, inference.Message{Role: inference.RoleAssistant, Content: p.Content, Reasoning: p.Reasoning, ToolCalls: p.Calls})
+		s.messages = append(s.messages, inference.Message{Role: inference.RoleAssistant, Content: p.Content, Reasoning: p.Reasoning, Proof: p.Proof, ToolCalls: p.Calls})
 		s.pending, s.thought = p.Calls, p.Reasoning
 		s.Quiet++
 		if len(p.Calls) > 0 {

@@ -141,7 +141,16 @@ const (
 // since no remote endpoint tells its tokens before, and none of it cached; of the answer
 // what the request, or else the rate, allows.
 func Estimate(req *inference.Request, r Rate) Tokens {
-	return Tokens{Uncached: promptOf(req), Output: answerOf(req, r)}
+	return r.estimate(promptOf(req), answerOf(req, r))
+}
+
+// estimate is the dearer of two: all of the prompt is read, or put into the cache, too.
+func (r Rate) estimate(prompt, answer int64) Tokens {
+	t := Tokens{Uncached: prompt, Output: answer}
+	if r.write() > r.Input {
+		t.Written = prompt
+	}
+	return t
 }
 
 func promptOf(req *inference.Request) int64 {

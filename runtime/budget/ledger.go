@@ -169,7 +169,8 @@ func (l *Ledger) enter(ctx context.Context, req *inference.Request, role string)
 		if err := ctx.Err(); err != nil {
 			return Hold{}, err
 		}
-		call := Call{req.Caller.Agent, role, Tokens{Uncached: prompt, Output: answerOf(req, l.state.Terms().Rates[role])}}
+		rate := l.state.Terms().Rates[role]
+		call := Call{req.Caller.Agent, role, rate.estimate(prompt, answerOf(req, rate))}
 		d := l.state.Allow(call)
 		if d.Allowed {
 			return l.state.Hold(call), nil

@@ -34,11 +34,21 @@ type Price struct {
 	Input  int64 `json:"input"`  // of a prompt
 	Cached int64 `json:"cached"` // of a prompt, and in the server's cache
 	Output int64 `json:"output"`
+	// Write is of a prompt that the server puts into its cache; 0: as Input.
+	Write int64 `json:"write,omitempty"`
+}
+
+// write is what a token costs that is put into the cache.
+func (p Price) write() int64 {
+	if p.Write == 0 {
+		return p.Input
+	}
+	return p.Write
 }
 
 // Of is what tokens cost.
 func (p Price) Of(t Tokens) Money {
-	return plus(plus(times(t.Uncached, p.Input), times(t.Cached, p.Cached)), times(t.Output, p.Output))
+	return plus(plus(plus(times(t.Uncached-t.Written, p.Input), times(t.Written, p.write())), times(t.Cached, p.Cached)), times(t.Output, p.Output))
 }
 
 // times and plus stay at the largest number where others would begin anew at the
@@ -63,13 +73,15 @@ type Tokens struct {
 	Uncached int64 `json:"uncached"` // of prompts, and read
 	Cached   int64 `json:"cached"`   // of prompts, and not read again
 	Output   int64 `json:"output"`   // of answers, thinking included
+	// Written are those of Uncached that were put into the server's cache.
+	Written int64 `json:"written,omitempty"`
 }
 
 // All is the number of tokens.
 func (t Tokens) All() int64 { return plus(plus(t.Uncached, t.Cached), t.Output) }
 
 func (t Tokens) plus(o Tokens) Tokens {
-	return Tokens{plus(t.Uncached, o.Uncached), plus(t.Cached, o.Cached), plus(t.Output, o.Output)}
+	return Tokens{plus(t.Uncached, o.Uncached), plus(t.Cached, o.Cached), plus(t.Output, o.Output), plus(t.Written, o.Written)}
 }
 
 // TokensOf are the tokens that an answer's usage tells. An endpoint may tell anything:
@@ -77,5 +89,6 @@ func (t Tokens) plus(o Tokens) Tokens {
 func TokensOf(u inference.Usage) Tokens {
 	prompt := int64(max(u.PromptTokens, 0))
 	cached := min(int64(max(u.CachedTokens, 0)), prompt)
-	return Tokens{Uncached: prompt - cached, Cached: cached, Output: int64(max(u.CompletionTokens, 0))}
+	written := min(int64(max(u.CacheWriteTokens, 0)), prompt-cached)
+	return Tokens{Uncached: prompt - cached, Cached: cached, Output: int64(max(u.CompletionTokens, 0)), Written: written}
 }

@@ -27,7 +27,7 @@ func (a Account) plus(b Account) Account {
 
 // minus gives back what was held.
 func (a Account) minus(b Account) Account {
-	a.Uncached, a.Cached, a.Output = a.Uncached-b.Uncached, a.Cached-b.Cached, a.Output-b.Output
+	a.Uncached, a.Cached, a.Output, a.Written = a.Uncached-b.Uncached, a.Cached-b.Cached, a.Output-b.Output, a.Written-b.Written
 	a.Cost, a.Calls = a.Cost-b.Cost, a.Calls-b.Calls
 	return a
 }

@@ -74,7 +74,11 @@ func (t Terms) Statement() string {
 // shown is a price for a person.
 func (p Price) shown() string {
 	show := func(micro int64) string { return (Money(micro) * 1e6).String() }
-	return fmt.Sprintf("US dollars per million tokens: %s read, %s cached, %s written", show(p.Input), show(p.Cached), show(p.Output))
+	text := fmt.Sprintf("US dollars per million tokens: %s read, %s cached, %s written", show(p.Input), show(p.Cached), show(p.Output))
+	if p.write() != p.Input {
+		text += fmt.Sprintf(", %s put into the cache", show(p.Write))
+	}
+	return text
 }
 
 func (c Cap) shown() string {

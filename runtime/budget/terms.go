@@ -71,7 +71,7 @@ const maxRate = 1e12
 func (t Terms) Check() error {
 	for _, role := range slices.Sorted(maps.Keys(t.Rates)) {
 		r := t.Rates[role]
-		for _, p := range []int64{r.Input, r.Cached, r.Output} {
+		for _, p := range []int64{r.Input, r.Cached, r.Output, r.Write} {
 			if p < 0 || p > maxRate {
 				return fmt.Errorf("%w: the role %s has a price of %d millionths of a dollar per million tokens", ErrTerms, role, p)
 			}

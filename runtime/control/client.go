@@ -124,7 +124,7 @@ func (c *Client) ask(ctx context.Context, method, path string, in, out any) erro
 		if json.NewDecoder(io.LimitReader(res.Body, maxBody)).Decode(&f) != nil {
 			f.Error = res.Status
 		}
-		return errors.New(f.Error)
+		return &Problem{res.StatusCode, f.Error}
 	}
 	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
 		return fmt.Errorf("%s: answer: %w", path, err)

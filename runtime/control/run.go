@@ -42,6 +42,10 @@ type View struct {
 	Alive     int                `json:"alive"`  // agents that may get tasks
 	Active    int                `json:"active"` // agents at work
 	Allowed   int                `json:"allowed"`
+	Pace      string             `json:"pace,omitempty"`  // why it is no more
+	Green     *swarm.Green       `json:"green,omitempty"` // how main stands
+	HotFiles  []swarm.HotFile    `json:"hot_files,omitempty"`
+	Limits    swarm.Limits       `json:"limits"`
 	Tasks     []TaskView         `json:"tasks"`
 	Agents    []AgentView        `json:"agents"`
 	Questions []swarm.Question   `json:"questions,omitempty"` // not answered
@@ -56,6 +60,7 @@ type TaskView struct {
 	Depth   int            `json:"depth"`
 	Kind    swarm.Kind     `json:"kind"`
 	Title   string         `json:"title"`
+	Check   string         `json:"check"`
 	Phase   swarm.Phase    `json:"phase"`
 	Agent   string         `json:"agent,omitempty"`
 	Epoch   int            `json:"epoch"`
@@ -64,6 +69,7 @@ type TaskView struct {
 	Outcome swarm.Outcome  `json:"outcome,omitempty"`
 	Reason  string         `json:"reason,omitempty"`
 	After   []swarm.TaskID `json:"after,omitempty"`
+	Main    string         `json:"main,omitempty"` // the commit of main that has it
 }
 
 // AgentView is an agent of a View.
@@ -80,11 +86,16 @@ type AgentView struct {
 func Look(s *swarm.State) View {
 	v := View{
 		Paused: s.Paused(), Finished: s.Finished(), Deadline: s.Deadline(), Goals: s.Goals(), Assumes: s.Assumptions(),
-		Alive: s.Alive(), Active: s.Active(), Allowed: s.Allowed(),
+		Began: s.Began(), Limits: s.Limits(), Alive: s.Alive(), Active: s.Active(), Allowed: s.Allowed(),
 	}
 	if b := s.Started(); b != nil {
 		first, _, _ := strings.Cut(strings.TrimSpace(b.Spec), "\n")
 		v.Spec, v.Repo, v.Check = strings.TrimSpace(strings.TrimLeft(first, "# ")), b.Repo, b.Check
+	}
+	v.Pace, v.HotFiles = s.Pace(), s.HotFiles()
+	if g := s.Green(); g != nil {
+		now := *g // the state goes on
+		v.Green = &now
 	}
 	if d := s.Draft(); d != nil {
 		v.Plan = d.Text
@@ -94,8 +105,8 @@ func Look(s *swarm.State) View {
 	}
 	for _, t := range s.Tasks() {
 		v.Tasks = append(v.Tasks, TaskView{
-			Task: t.ID(), Parent: t.Parent, Depth: t.Depth, Kind: t.Kind, Title: t.Title, Phase: t.Phase, Agent: t.Agent,
-			Epoch: t.Epoch, Returns: t.Returns, Parked: t.Parked, Outcome: t.Outcome, Reason: t.Reason, After: t.After,
+			Task: t.ID(), Parent: t.Parent, Depth: t.Depth, Kind: t.Kind, Title: t.Title, Check: t.Submitted.Check, Phase: t.Phase, Agent: t.Agent,
+			Epoch: t.Epoch, Returns: t.Returns, Parked: t.Parked, Outcome: t.Outcome, Reason: t.Reason, After: t.After, Main: t.Main,
 		})
 	}
 	for _, a := range s.Agents() {

@@ -29,6 +29,14 @@ type Status struct {
 	Inside int        `json:"inside"` // calls and answers that go on
 	Agents []Agent    `json:"agents,omitempty"`
 	Run    *View      `json:"run,omitempty"` // of a team that has one
+	// Judge says who judges calls.
+	Judge string `json:"judge,omitempty"`
+	// Of a team that has a run: how it stands, what its models used, and what a person
+	// took of it.
+	State    Standing       `json:"state,omitempty"`
+	Why      string         `json:"why,omitempty"`
+	Accounts *budget.Report `json:"accounts,omitempty"`
+	Accepted *Taken         `json:"accepted,omitempty"`
 }
 
 // decision is the body of what a person decides.
@@ -41,6 +49,8 @@ type decision struct {
 // Server answers for a team.
 type Server struct {
 	Gate *gate.Gate
+	// Judge says who judges calls; part of the status.
+	Judge string
 	// Agents may be nil.
 	Agents func() []Agent
 	// Run, if the team has one. Ask asks an agent of it something beside its work; Ledger
@@ -96,7 +106,7 @@ func decode(w http.ResponseWriter, r *http.Request, to any) error {
 }
 
 func (s Server) status(w http.ResponseWriter, r *http.Request) {
-	st := Status{Gate: s.Gate.State(), Inside: s.Gate.Inside()}
+	st := Status{Gate: s.Gate.State(), Inside: s.Gate.Inside(), Judge: s.Judge}
 	if s.Run != nil {
 		err := s.Run.Inspect(r.Context(), func(state *swarm.State) {
 			v := Look(state)
@@ -106,6 +116,13 @@ func (s Server) status(w http.ResponseWriter, r *http.Request) {
 			fail(w, runCode(err), err)
 			return
 		}
+	}
+	if st.Run != nil {
+		st.State, st.Why = st.standing(true)
+	}
+	if s.Ledger != nil {
+		accounts := s.Ledger.Report()
+		st.Accounts = &accounts
 	}
 	if s.Agents != nil {
 		st.Agents = s.Agents()

@@ -17,13 +17,16 @@ var (
 	// ErrFull: the store has no room. Nothing was appended, and the log goes on
 	// when there is room again.
 	ErrFull = errors.New("no room: free space where the log is kept, then append again")
+	// ErrReadOnly: the log was opened to be read only.
+	ErrReadOnly = errors.New("the log was opened to be read only")
 	// ErrClosed: the log was closed.
 	ErrClosed = errors.New("the log is closed")
 	// ErrNewer: a later program has written the log; a NewerError says which.
 	ErrNewer = errors.New("written by a later version")
 	// ErrForeign: what is there is something else than a log.
 	ErrForeign = errors.New("not an event log")
-	// ErrDamaged: the log has a hole. Events that were there are gone.
+	// ErrDamaged: the log has a hole, or an event is not as it was written. Nothing is to
+	// be done by what it says.
 	ErrDamaged = errors.New("the log is damaged")
 	// ErrNotDurable: the store is set up to lose what it acknowledged.
 	ErrNotDurable = errors.New("the store does not keep what it acknowledges")

@@ -61,13 +61,15 @@ type Report struct {
 	// Actions and Reasoning are the rankings, the worst first.
 	Actions   []Item `json:"actions"`
 	Reasoning []Item `json:"reasoning"`
+	// Judges are who judged, the busiest first.
+	Judges []Judges `json:"judges"`
 }
 
 // Replay reads a log from its beginning, twice: to rank, and to collect the
 // neighbourhoods of what ranks. It holds the ranked calls only.
 func Replay(ctx context.Context, log event.Log, look Looker, o Options) (Report, error) {
 	r := Report{}
-	seen := map[string]int{}
+	seen, judged := map[string]int{}, tally{}
 	head, err := log.Head(ctx)
 	if err != nil {
 		return r, fmt.Errorf("replay: %w", err)
@@ -80,6 +82,7 @@ func Replay(ctx context.Context, log event.Log, look Looker, o Options) (Report,
 		index := seen[j.Agent]
 		seen[j.Agent]++
 		r.Calls++
+		judged.add(j)
 		call := tool.Call{Agent: j.Agent, Turn: j.Turn, ID: j.Call, Tool: j.Tool, Arguments: line.Arguments, Reasoning: j.Reasoning}
 		if score, why := look.Look(call); score > 0 {
 			r.SuspectActions++
@@ -93,7 +96,7 @@ func Replay(ctx context.Context, log event.Log, look Looker, o Options) (Report,
 	if err != nil {
 		return r, err
 	}
-	r.Agents = len(seen)
+	r.Agents, r.Judges = len(seen), judged.report()
 	return r, neighbours(ctx, log, head, &r, o.Neighbours)
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"dure/runtime/agent"
 	"dure/runtime/board"
 	"dure/runtime/budget"
+	"dure/runtime/control"
 	"dure/runtime/event"
 	"dure/runtime/swarm"
 	"dure/runtime/tool"
@@ -25,12 +27,18 @@ type fold struct {
 	agents map[string]*Agent
 	now    Point // sums, without the second
 	points []Point
+
+	roles   map[string]swarm.Role // of who speaks in a stream
+	clocks  map[swarm.TaskID]*clock
+	files   map[string]*file
+	touched map[swarm.TaskID]map[string]int64 // what each task's landings left
 }
 
 func newFold() *fold {
 	return &fold{
 		r:     &Report{Ended: map[string]int{}, Roles: map[string]Tokens{}, Calls: map[string]map[string]int{}, Landed: map[string]int{}, Tables: map[string]Counts{}},
 		state: swarm.NewState(), hot: land.NewHot(land.HotPolicy{}), agents: map[string]*Agent{}, budget: budget.NewState(),
+		roles: map[string]swarm.Role{}, clocks: map[swarm.TaskID]*clock{}, files: map[string]*file{}, touched: map[swarm.TaskID]map[string]int64{},
 	}
 }
 
@@ -44,6 +52,16 @@ func (f *fold) apply(e event.Event) error {
 	switch {
 	case e.Stream == swarm.Stream:
 		err = f.swarm(e)
+	case e.Type == agent.Events.Born.Name():
+		var b agent.Born
+		if b, err = agent.Events.Born.Decode(e); err == nil {
+			f.roles[e.Stream] = swarm.Role(b.Role)
+		}
+	case e.Stream == control.AcceptedStream:
+		var t control.Taken
+		if t, err = control.AcceptedType.Decode(e); err == nil {
+			f.r.Accepted = &t
+		}
 	case e.Type == agent.Events.Turned.Name():
 		err = f.turned(e)
 	case e.Type == tool.Events.Ended.Name():
@@ -65,6 +83,14 @@ func (f *fold) swarm(e event.Event) error {
 	if err := f.state.Apply(e); err != nil {
 		return err
 	}
+	var named struct {
+		Task swarm.TaskID `json:"task"`
+	}
+	if err := json.Unmarshal(e.Payload, &named); err == nil && named.Task != "" {
+		f.tick(named.Task, e.Time)
+	} else {
+		f.tick(swarm.Root, e.Time)
+	}
 	switch e.Type {
 	case swarm.Events.Started.Name():
 		f.r.Began = e.Time
@@ -83,6 +109,9 @@ func (f *fold) swarm(e event.Event) error {
 		}
 		if p.Outcome == swarm.Done {
 			f.now.Done++
+			if t, ok := f.state.Task(p.Task); ok && t.Goal != "" {
+				f.now.Score++
+			}
 		}
 	}
 	return nil
@@ -106,7 +135,10 @@ func (f *fold) turned(e event.Event) error {
 	name, _, _ := strings.Cut(strings.TrimPrefix(e.Stream, agent.Stream("", "")), "/")
 	a := f.agentOf(name)
 	a.add(Tokens{1, int64(p.Usage.PromptTokens), int64(p.Usage.CachedTokens), int64(p.Usage.CompletionTokens)})
-	f.now.Tokens += int64(p.Usage.PromptTokens) + int64(p.Usage.CompletionTokens)
+	used := int64(p.Usage.PromptTokens) + int64(p.Usage.CompletionTokens)
+	f.now.Tokens += used
+	*f.now.of(f.roles[e.Stream]) += used
+	f.now.Cost = f.budget.Run().Cost.Micro()
 	return nil
 }
 
@@ -140,6 +172,10 @@ func (f *fold) landing(e event.Event) error {
 	case p.Landed != nil:
 		f.r.Landed[string(p.Landed.Tier)]++
 		f.now.Landed++
+		for _, touched := range p.Landed.Files {
+			f.sized(swarm.TaskID(p.Landed.Task), touched.Path, touched.Size)
+		}
+		f.now.Bytes = f.size().Bytes
 	case p.Conflict != nil:
 		f.r.Conflicts++
 		f.now.Conflicts++
@@ -191,7 +227,14 @@ func (f *fold) report() *Report {
 		r.Verified = v.Commit
 	}
 	for _, t := range s.Tasks() {
-		r.Tasks = append(r.Tasks, Task{t.ID(), t.Depth, t.Kind, t.Title, t.Outcome, t.Reason, t.Author, t.Epoch, t.Returns, t.Main})
+		row := Task{
+			Task: t.ID(), Depth: t.Depth, Kind: t.Kind, Title: t.Title, Outcome: t.Outcome, Reason: t.Reason, Author: t.Author, Leases: t.Epoch,
+			Returns: t.Returns, Main: t.Main, Check: t.Submitted.Check, Summary: t.Summary, Size: sizeOf(f.touched[t.ID()]),
+		}
+		if c := f.clocks[t.ID()]; c != nil {
+			row.Times = c.times
+		}
+		r.Tasks = append(r.Tasks, row)
 		outcome := string(t.Outcome)
 		if outcome == "" {
 			outcome = "open"
@@ -207,6 +250,15 @@ func (f *fold) report() *Report {
 		sum := r.Roles[string(a.Role)]
 		sum.add(a.Tokens)
 		r.Roles[string(a.Role)] = sum
+	}
+	if d := s.Draft(); d != nil {
+		r.Plan = d.Text
+	}
+	if a := s.Approval(); a != nil {
+		r.Approved = a.By
+	}
+	if r.Size = f.size(); r.Goals.Proved > 0 {
+		r.PerGoal = r.Size.Bytes / int64(r.Goals.Proved)
 	}
 	r.Accounts = f.budget.Report()
 	r.Hottest, r.Curve = f.hot.Top(20), f.points

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,9 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"clock":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 MST") },
 	"took":   func(r *Report) string { return r.Last.Sub(r.Began).Round(time.Second).String() },
 	"curves": curves,
+	"seconds": func(ms int64) string {
+		return (time.Duration(ms) * time.Millisecond).Round(10 * time.Millisecond).String()
+	},
 	"outcome": func(o swarm.Outcome) string {
 		if o == "" {
 			return "open"
@@ -68,11 +72,20 @@ func curves(r *Report) []Curve {
 		c.Path = template.HTMLAttr(b.String()) // numbers only
 		return c
 	}
-	return []Curve{
+	all := []Curve{
 		of("tasks done", func(p Point) int64 { return int64(p.Done) }),
 		of("commits", func(p Point) int64 { return int64(p.Commits) }),
 		of("landings", func(p Point) int64 { return int64(p.Landed) }),
 		of("conflicts", func(p Point) int64 { return int64(p.Conflicts) }),
+		of("goals proved", func(p Point) int64 { return int64(p.Score) }),
 		of("tokens", func(p Point) int64 { return p.Tokens }),
+		of("tokens of the lead", func(p Point) int64 { return p.Lead }),
+		of("tokens of planners", func(p Point) int64 { return p.Planner }),
+		of("tokens of workers", func(p Point) int64 { return p.Worker }),
+		of("tokens of judges", func(p Point) int64 { return p.Judge }),
+		of("tokens of mergers", func(p Point) int64 { return p.Merger }),
+		of("millionths of a dollar", func(p Point) int64 { return p.Cost }),
+		of("bytes on main in touched files", func(p Point) int64 { return p.Bytes }),
 	}
+	return slices.DeleteFunc(all, func(c Curve) bool { return c.Last == 0 && c.Name != "goals proved" })
 }

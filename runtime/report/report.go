@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dure/runtime/budget"
+	"dure/runtime/control"
 	"dure/runtime/event"
 	"dure/runtime/swarm"
 	"dure/runtime/vcs/land"
@@ -27,10 +28,18 @@ type Report struct {
 	Finish   string    `json:"finish,omitempty"`
 	Verified string    `json:"verified,omitempty"` // the commit that the official check passed on
 	Events   int       `json:"events"`
+	// Plan is the document that was approved, By whom; Accepted what a person took of it.
+	Plan     string         `json:"plan,omitempty"`
+	Approved string         `json:"approved,omitempty"`
+	Accepted *control.Taken `json:"accepted,omitempty"`
 
 	Tasks []Task         `json:"tasks"`
 	Ended map[string]int `json:"ended"` // tasks by outcome
 	Goals swarm.Goals    `json:"goals"`
+	// Size is what landings left on main, PerGoal the bytes of it for each goal that was
+	// proved: how much it took for a result. 0: none was.
+	Size    Size  `json:"size"`
+	PerGoal int64 `json:"bytes_per_goal"`
 
 	Roles  map[string]Tokens `json:"roles"` // by role of the agent
 	Agents []Agent           `json:"agents"`
@@ -60,6 +69,10 @@ type Task struct {
 	Leases  int           `json:"leases"`
 	Returns int           `json:"returns"`
 	Main    string        `json:"main,omitempty"`
+	Check   string        `json:"check"`
+	Summary string        `json:"summary,omitempty"` // of its agent's last report
+	Times   Times         `json:"times"`
+	Size    Size          `json:"size"` // of the files that it landed
 }
 
 // Tokens are sums of what models told in their usage. Cached ones are among the prompt's.
@@ -88,7 +101,34 @@ type Point struct {
 	Commits   int   `json:"commits"`
 	Landed    int   `json:"landed"`
 	Conflicts int   `json:"conflicts"`
+	Score     int   `json:"score"`  // goals proved
 	Tokens    int64 `json:"tokens"` // prompt and completion
+	Cost      int64 `json:"cost"`   // millionths of a dollar
+	Bytes     int64 `json:"bytes"`  // on main, of the files that landings touched
+	ByRole
+}
+
+// ByRole are tokens, as in Point, by the role of who used them.
+type ByRole struct {
+	Lead    int64 `json:"lead_tokens"`
+	Planner int64 `json:"planner_tokens"`
+	Worker  int64 `json:"worker_tokens"`
+	Judge   int64 `json:"judge_tokens"`
+	Merger  int64 `json:"merger_tokens"`
+}
+
+func (b *ByRole) of(r swarm.Role) *int64 {
+	switch r {
+	case swarm.RoleLead:
+		return &b.Lead
+	case swarm.RolePlanner:
+		return &b.Planner
+	case swarm.RoleJudge:
+		return &b.Judge
+	case swarm.RoleMerger:
+		return &b.Merger
+	}
+	return &b.Worker
 }
 
 // mostPoints of a curve: a long run has wider steps.

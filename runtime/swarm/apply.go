@@ -43,6 +43,10 @@ func (s *State) apply(payload any, at time.Time) error {
 		return s.applyLeased(p, at)
 	case Reported, Checked, Verified, Judged, Landed, Conflicted, Refused:
 		return s.applyResult(p, at)
+	case Mainline:
+		return s.applyMainline(p)
+	case Found, Opened:
+		return s.applyFile(p)
 	case Returned, Ended, Parked, Reopened, Estimated:
 		return s.applyDecision(p, at)
 	default:
@@ -55,6 +59,9 @@ func (s *State) applyRun(payload any, at time.Time) {
 	switch p := payload.(type) {
 	case Started:
 		s.started, s.limits, s.began, s.active = &p, p.Limits, at, p.Limits.Active
+		if p.Keep != "" {
+			s.green = &Green{Command: p.Keep}
+		}
 	case Extended:
 		s.active = max(s.active, p.Limits.Active)
 		s.limits = p.Limits
@@ -68,7 +75,7 @@ func (s *State) applyRun(payload any, at time.Time) {
 		s.paused = nil
 		s.resume(at)
 	case Activated:
-		s.active = p.Active
+		s.active, s.pace = p.Active, p.Reason
 	case Measured:
 		s.rate = p.Rate
 	case Finished:

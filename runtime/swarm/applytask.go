@@ -45,6 +45,10 @@ func (s *State) applySubmitted(p Submitted) error {
 		t.Depth = t.parent.Depth + 1
 		t.parent.Children = append(t.parent.Children, p.Task)
 	}
+	s.splitting(t)
+	if s.green != nil && p.Mends != "" && p.Mends == s.green.Broken {
+		s.green.Task = p.Task
+	}
 	s.recount(t)
 	return nil
 }
@@ -87,6 +91,7 @@ func (s *State) applyLeased(p Leased, at time.Time) error {
 	} else {
 		t.Agent, t.Phase = p.Agent, PhaseLeased
 		t.heard, t.leased = t.leased, s.last
+		s.splitting(t)
 	}
 	s.bind(a, t, at)
 	s.refresh(t)
@@ -167,6 +172,7 @@ func (s *State) applyEnded(p Ended, at time.Time) error {
 	s.free(t.judge, at)
 	t.Phase, t.Outcome, t.Reason, t.Instead, t.with = PhaseEnded, p.Outcome, p.Reason, p.Instead, p.With
 	t.Parked, t.held, t.rejection, t.judge, t.settled = "", "", "", "", s.last
+	s.splitting(t)
 	if t.ID() != Root {
 		t.Agent = "" // the lead is kept: a run can be extended
 	}

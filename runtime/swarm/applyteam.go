@@ -114,6 +114,7 @@ func (s *State) applyWords(payload any, at time.Time) error {
 			return fmt.Errorf("%s: no such agent", p.Agent)
 		}
 		a.marks[p.Mark] = true
+		s.told(p)
 		if p.Mark == a.nextList() {
 			a.lists++
 			a.listedTurn, a.listedAt = p.Turn, at

@@ -5,7 +5,7 @@ func (s *State) assignment(t *Task) Assignment {
 	a := Assignment{
 		Task: t.ID(), Epoch: t.Epoch, Agent: t.Agent, Role: t.role(), Crew: t.Crew,
 		Kind: t.Kind, Title: t.Title, Text: t.Text, Checks: s.checks(t), Deadline: s.Deadline(),
-		Note: t.Note, Fresh: t.Fresh, Commit: t.Commit,
+		Note: t.Note, Fresh: t.Fresh, Commit: t.Commit, File: s.fileOf(t),
 	}
 	if above := t.planner(); above != nil {
 		a.Parent = above.Agent
@@ -79,7 +79,7 @@ func (s *State) mergeOf(t *Task) *Merge {
 }
 
 func (s *State) landing(t *Task) Landing {
-	l := Landing{Task: t.ID(), Epoch: t.Epoch, Agent: t.Author, Commit: t.Commit}
+	l := Landing{Task: t.ID(), Epoch: t.Epoch, Agent: t.Author, Commit: t.Commit, File: s.fileOf(t)}
 	if t.Kind == KindMerge {
 		l.Conflict = t.Merge.Conflict
 	}

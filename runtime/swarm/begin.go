@@ -24,6 +24,8 @@ func Begin(ctx context.Context, log event.Log, now time.Time, p Started) error {
 		return fmt.Errorf("begin a run: %w", refuse("a specification has 1 to %d bytes, not %d", MaxSpec, len(p.Spec)))
 	case strings.TrimSpace(p.Check) == "" || len(p.Check) > MaxCheck:
 		return fmt.Errorf("begin a run: %w", refuse("a run needs a check, the command that decides whether it is done, of at most %d bytes", MaxCheck))
+	case len(p.Keep) > MaxCheck:
+		return fmt.Errorf("begin a run: %w", refuse("a command that has to go on passing may have %d bytes", MaxCheck))
 	}
 	sum := sha256.Sum256([]byte(p.Spec))
 	p.SpecHash = hex.EncodeToString(sum[:])

@@ -47,6 +47,8 @@ type (
 	Land struct{ Landing }
 	// Tell delivers a letter.
 	Tell struct{ Letter }
+	// Open lets everybody change a file again that was not split.
+	Open struct{ Opening }
 )
 
 func (Hire) effect()             {}
@@ -68,6 +70,7 @@ func (Check) effect()  {}
 func (Verify) effect() {}
 func (Land) effect()   {}
 func (Tell) effect()   {}
+func (Open) effect()   {}
 
 // A Verb says which work it is.
 type Verb string
@@ -80,6 +83,7 @@ const (
 	VerbVerify Verb = "verify"
 	VerbLand   Verb = "land"
 	VerbTell   Verb = "tell"
+	VerbOpen   Verb = "open"
 )
 
 // A Key names a work: two with the same key are the same work.
@@ -106,6 +110,8 @@ func KeyOf(e Effect) (Key, bool) {
 		return Key{Verb: VerbLand, Task: e.Task, Epoch: e.Epoch}, true
 	case Tell:
 		return Key{Verb: VerbTell, Agent: e.Agent, Ref: e.Ref}, true
+	case Open:
+		return Key{Verb: VerbOpen, Task: e.Task}, true
 	}
 	return Key{}, false
 }

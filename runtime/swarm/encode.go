@@ -16,7 +16,7 @@ var makers = []func(payload any) (event.Event, bool, error){
 	of(Events.Landed), of(Events.Conflicted), of(Events.Refused), of(Events.Returned), of(Events.Ended),
 	of(Events.Parked), of(Events.Reopened), of(Events.Estimated), of(Events.Reasked),
 	of(Events.Hired), of(Events.Moved), of(Events.Dismissed), of(Events.Reminded), of(Events.Steered),
-	of(Events.Delivered), of(Events.Asked), of(Events.Answered),
+	of(Events.Delivered), of(Events.Mainline), of(Events.Found), of(Events.Opened), of(Events.Asked), of(Events.Answered),
 }
 
 func of[T any](kind event.Type[T]) func(any) (event.Event, bool, error) {

@@ -47,6 +47,11 @@ var Events = struct {
 	Steered   event.Type[Steered]
 	Delivered event.Type[Delivered]
 
+	Mainline event.Type[Mainline]
+
+	Found  event.Type[Found]
+	Opened event.Type[Opened]
+
 	Asked    event.Type[Asked]
 	Answered event.Type[Answered]
 }{
@@ -84,6 +89,11 @@ var Events = struct {
 	event.MustRegister[Reminded](Registry, "agent.reminded", 1),
 	event.MustRegister[Steered](Registry, "agent.steered", 1),
 	event.MustRegister[Delivered](Registry, "agent.delivered", 1),
+
+	event.MustRegister[Mainline](Registry, "main.checked", 1),
+
+	event.MustRegister[Found](Registry, "file.found", 1),
+	event.MustRegister[Opened](Registry, "file.opened", 1),
 
 	event.MustRegister[Asked](Registry, "question.asked", 1),
 	event.MustRegister[Answered](Registry, "question.answered", 1),

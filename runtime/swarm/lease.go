@@ -16,10 +16,13 @@ func (p *planning) lease() {
 	}
 	empty := map[pool]bool{} // nobody was found there
 	for _, place := range p.s.ready {
-		if slots <= 0 {
-			return
-		}
 		t := p.s.at(place)
+		if slots <= 0 && t.File == "" { // those at work may wait for the file to be split
+			if t.rank() > 1 {
+				return
+			}
+			continue
+		}
 		from := pool{t.role(), t.Crew}
 		if empty[from] && t.Agent == "" && t.excluded == nil {
 			continue

@@ -143,7 +143,7 @@ func (l *loop) commit(ctx context.Context) error {
 	for err == nil && len(l.pending) > 0 {
 		n := portion(l.pending)
 		var last event.Sequence
-		if last, err = l.c.log.Append(context.WithoutCancel(ctx), Stream, l.base, l.pending[:n]...); err == nil {
+		if last, err = l.append(ctx, l.pending[:n]); err == nil {
 			l.base, l.pending = last, l.pending[n:]
 		}
 	}

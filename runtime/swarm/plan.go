@@ -33,6 +33,8 @@ func Plan(s *State, now time.Time, running func(Key) bool) []Effect {
 	}
 	p.approve()
 	if p.settle() {
+		p.split()
+		p.mend()
 		p.remindTime()
 		p.reask()
 		p.lease()

@@ -113,6 +113,8 @@ func (c *chaos) outcome(e Effect, luck int) any {
 			return Conflicted{Task: e.Task, Epoch: e.Epoch, Commit: e.Commit, Conflict: commit, With: c.others(e.Agent)}
 		}
 		return Landed{Task: e.Task, Epoch: e.Epoch, Commit: e.Commit, Main: commit}
+	case Open:
+		return Opened{Path: e.Path, Task: e.Task}
 	case Tell:
 		return Delivered{Agent: e.Agent, Ref: e.Ref}
 	}
@@ -212,6 +214,11 @@ func (c *chaos) person(rt *rapid.T) {
 		func(co *Coordinator) error { return co.End(ctx, "ada", task, Dropped, "", "x") },
 		func(co *Coordinator) error { return co.End(ctx, "ada", task, Superseded, other, "x") },
 		func(co *Coordinator) error { return co.Estimate(ctx, "ada", task, 9, false, "x") },
+		func(co *Coordinator) error {
+			return co.Hot(ctx, Found{Path: fmt.Sprintf("f%d", task.number()%3), Size: 9})
+		},
+		func(co *Coordinator) error { return co.Full(ctx, "no room") },
+		func(co *Coordinator) error { return co.Room(ctx) },
 		func(co *Coordinator) error { return co.Measure(ctx, float64(task.number()*10)) },
 		func(co *Coordinator) error { return co.SetActive(ctx, task.number()%4, "x") },
 	}

@@ -17,6 +17,12 @@ func (s *State) mayChange(by string, id TaskID) (*Task, error) {
 	return t, nil
 }
 
+// MayChange reports whether somebody may park, open or end a task.
+func (s *State) MayChange(by string, id TaskID) bool {
+	_, err := s.mayChange(by, id)
+	return err == nil
+}
+
 // Park has nothing of a task, and of what is below it, go on. by is a person's name, or
 // the planner's.
 func (c *Coordinator) Park(ctx context.Context, by string, task TaskID, reason string) error {

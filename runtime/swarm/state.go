@@ -71,6 +71,9 @@ type State struct {
 	questions []*Question
 	refs      map[string]string // of agents' calls: what they made
 	letters   []Letter          // not delivered
+	files     []*HotFile        // in the order in which they were found
+	green     *Green            // nil: the run keeps no command passing
+	pace      string            // why active is what it is; empty: the limits are
 
 	// Indexes, so that Plan does not walk the tree.
 	ready   order                     // places of tasks that wait for an agent only
@@ -94,6 +97,9 @@ func NewState() *State {
 
 // Started is what the run began with; nil: it did not.
 func (s *State) Started() *Started { return s.started }
+
+// Began is when it began; zero: it did not.
+func (s *State) Began() time.Time { return s.began }
 
 // Limits are those that hold now.
 func (s *State) Limits() Limits { return s.limits }
@@ -134,6 +140,14 @@ func (s *State) Active() int { return s.atWork }
 
 // Allowed is how many agents may be at work.
 func (s *State) Allowed() int { return min(s.active, s.limits.Active) }
+
+// Pace says why Allowed is what it is; empty: the limits are.
+func (s *State) Pace() string {
+	if s.active >= s.limits.Active {
+		return ""
+	}
+	return s.pace
+}
 
 // Task is a task as it is now. The caller does not change what it points to.
 func (s *State) Task(id TaskID) (Task, bool) {

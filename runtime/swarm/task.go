@@ -151,9 +151,12 @@ func (t *Task) role() Role {
 // ID is the task's name.
 func (t *Task) ID() TaskID { return t.Submitted.Task }
 
-// Rank orders what waits: planners first, since others wait for them, then merges, then
+// Rank orders what waits: planners first, since others wait for them, then merges and splits, then
 // verdicts, then work.
 func (t *Task) rank() int {
+	if t.File != "" {
+		return 1 // many wait for the file
+	}
 	switch t.role() {
 	case RoleLead, RolePlanner:
 		return 0

@@ -47,6 +47,10 @@ type Submitted struct {
 	Crew    string   `json:"crew"`
 	// Goal names the goal that the task is; none: it is a step only.
 	Goal string `json:"goal,omitempty"`
+	// File is the hot file that the task splits; none: it is no such task.
+	File string `json:"file,omitempty"`
+	// Mends is the landing on main that the task mends; none: it is no such task.
+	Mends string `json:"mends,omitempty"`
 	// By is the agent who asked for it, "person" or "harness"; Ref its call, so that a
 	// call that is made again makes no second task.
 	By  string `json:"by"`

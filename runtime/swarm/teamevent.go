@@ -9,7 +9,9 @@ type Started struct {
 	Repo     string `json:"repo"`      // the person's
 	Base     string `json:"base"`      // commit that main begins at
 	Check    string `json:"check"`     // the official one
-	Limits   Limits `json:"limits"`
+	// Keep is a command that passes at Base and has to go on passing on main; empty: none.
+	Keep   string `json:"keep,omitempty"`
+	Limits Limits `json:"limits"`
 	// Approval: a person approves the plan; otherwise the harness does.
 	Approval bool `json:"approval"`
 	// Judge: the team has judges, and nothing lands without a verdict.

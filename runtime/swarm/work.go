@@ -19,6 +19,7 @@ const (
 type work struct {
 	cancel context.CancelFunc // nil: it waits
 	tries  int
+	full   int // tries that found no room
 	next   time.Time
 }
 
@@ -90,10 +91,16 @@ func (l *loop) done(k Key, w *work, result any, err error) {
 
 // again has a work tried later, or a person asked.
 func (l *loop) again(k Key, w *work, err error) {
+	if errors.Is(err, ErrFull) {
+		w.full++
+		w.cancel, w.next = nil, l.c.now().Add(min(longestWait, firstWait<<min(w.full, 10)))
+		l.add(l.s.full(err.Error())...)
+		return
+	}
 	w.tries++
 	w.cancel, w.next = nil, l.c.now().Add(min(longestWait, firstWait<<min(w.tries-1, 10)))
 	l.c.logger.Warn("a work failed and is tried again", "work", k.Verb, "task", k.Task, "epoch", k.Epoch, "tries", w.tries, "error", err)
-	if w.tries < mostTries || k.Verb == VerbTell || !l.s.wants(k) {
+	if w.tries < mostTries || k.Verb == VerbTell || k.Verb == VerbOpen || !l.s.wants(k) {
 		return
 	}
 	delete(l.works, k)
@@ -126,7 +133,15 @@ func (s *State) wants(k Key) bool {
 	if s.finished != nil {
 		return false
 	}
-	if k.Verb == VerbTell {
+	switch k.Verb {
+	case VerbOpen:
+		for _, f := range s.files {
+			if f.Task == k.Task {
+				return f.shut
+			}
+		}
+		return false
+	case VerbTell:
 		for _, l := range s.letters {
 			if l.Agent == k.Agent && l.Ref == k.Ref {
 				return true
@@ -165,6 +180,8 @@ func (c *Coordinator) carryOut(ctx context.Context, e Effect) (any, error) {
 	case Land:
 		r, err := c.world.Land(ctx, e.Landing)
 		return landed(e.Landing, r), err
+	case Open:
+		return Opened{Path: e.Path, Task: e.Task}, c.world.Open(ctx, e.Opening)
 	case Tell:
 		return Delivered{Agent: e.Agent, Ref: e.Ref}, c.world.Tell(ctx, e.Letter)
 	}

@@ -14,7 +14,7 @@ import (
 // epoch (of a letter: the same Ref) mean the same effect, which must not take place a
 // second time. An error says that the effect could not be carried out, and is no result:
 // the coordinator waits and tries again, and asks a person when that goes on. ErrEnded
-// stops the run.
+// stops the run, ErrFull pauses it.
 type World interface {
 	// Work has an agent work on a task, in its own box and on its own branch, until it
 	// says that it is done or ends otherwise. What its box changed is committed.
@@ -30,6 +30,8 @@ type World interface {
 	Land(ctx context.Context, l Landing) (LandResult, error)
 	// Tell puts a letter where its agent finds it before its next turn.
 	Tell(ctx context.Context, l Letter) error
+	// Open lets everybody change a file again that was to be split and was not.
+	Open(ctx context.Context, o Opening) error
 }
 
 // ErrEnded is what a World's methods return when the team was ended by a person: the run
@@ -61,6 +63,10 @@ type Assignment struct {
 	// with. Commit is where the work stood then, if anywhere.
 	Fresh  bool
 	Commit string
+
+	// File is the hot file that the task splits, or that of the task whose conflict it
+	// settles. Nobody but the agent may change it meanwhile.
+	File string
 
 	// Children are, for a planner that is asked again, its tasks as they are now:
 	// summaries only.
@@ -131,6 +137,7 @@ type Landing struct {
 	Agent    string // whose commit it is
 	Commit   string
 	Conflict string // that it settles
+	File     string // that it splits
 }
 
 // A LandResult is one of the three.
@@ -145,6 +152,12 @@ type Conflict struct {
 	ID     string // of the landing job
 	With   []Side // who landed what main has
 	Detail string // which files, and why
+}
+
+// An Opening is of a file that a task was to split.
+type Opening struct {
+	Task TaskID
+	Path string
 }
 
 // A Letter is something for an agent to read before its next turn.

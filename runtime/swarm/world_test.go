@@ -76,6 +76,8 @@ func (w *script) title(id TaskID) string {
 	return title
 }
 
+func (w *script) Open(context.Context, Opening) error { return nil }
+
 func (w *script) Work(ctx context.Context, a Assignment) (Report, error) {
 	k := Key{Verb: VerbWork, Task: a.Task, Epoch: a.Epoch}
 	w.mu.Lock()

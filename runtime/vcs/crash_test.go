@@ -15,7 +15,7 @@ import (
 	"dure/runtime/vcs/object"
 )
 
-var cuts = flag.Int("cuts", 50, "how many power cuts are simulated")
+var cuts = flag.Int("cuts", 20, "how many power cuts are simulated")
 
 // acked is what was acknowledged, by branch: the number of the commit, which is in
 // its message, and the moment.

@@ -52,7 +52,7 @@ func (w *World) check(ctx context.Context, c swarm.Checking, commit object.ID) (
 	for _, command := range c.Checks {
 		passed, text, err := w.runCheck(ctx, command, commit)
 		if err != nil {
-			return swarm.CheckResult{}, ended(fmt.Errorf("check %s: %w", c.Task, err))
+			return swarm.CheckResult{}, known(fmt.Errorf("check %s: %w", c.Task, err))
 		}
 		fmt.Fprintf(&said, "$ %s\n%s", command, text)
 		if !strings.HasSuffix(text, "\n") {

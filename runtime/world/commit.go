@@ -21,7 +21,7 @@ const ignoreTime = time.Minute
 // unfit reports whether an agent can mend why its changes cannot be committed.
 func unfit(err error) bool {
 	return errors.Is(err, harvest.ErrTooMuch) || errors.Is(err, land.ErrBlocked) || errors.Is(err, vcs.ErrTooLarge) ||
-		errors.Is(err, vcs.ErrInvalid) || errors.Is(err, object.ErrPath)
+		errors.Is(err, vcs.ErrInvalid) || errors.Is(err, object.ErrPath) || errors.Is(err, errDiverged)
 }
 
 // committed is what came of a commit.
@@ -70,14 +70,24 @@ func (w *World) commitOnce(ctx context.Context, b *sandbox.Box, name string, bas
 	}
 	out = committed{Commit: head, LeftOut: h.LeftOut}
 	now, err := w.Repo.TreeAt(ctx, head)
-	if err != nil || now == h.Tree {
+	if err != nil {
+		return out, err
+	}
+	last, err := w.lastStand(ctx, head, base)
+	if err != nil {
+		return out, err
+	}
+	tree, err := w.combine(ctx, d, last, head, now, h.Tree)
+	if err != nil || now == tree {
 		return out, err
 	}
 	if err := w.Repo.Admit(ctx, actor, h.Paths); err != nil {
 		return out, err
 	}
-	who := w.Repo.Signature(actor)
-	c := object.Commit{Tree: h.Tree, Parents: []object.ID{head}, Author: who, Committer: who, Message: message}
+	c := object.Commit{
+		Tree: tree, Parents: []object.ID{head}, Message: saying(message, tree, h.Tree),
+		Author: w.Repo.Signature(actor), Committer: w.Repo.Signature(vcs.Owner()),
+	}
 	if out.Commit, err = d.PutCommit(ctx, c); err != nil {
 		return out, err
 	}

@@ -1,13 +1,13 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"dure/runtime/agent"
-	"dure/runtime/board"
 	"dure/runtime/swarm"
 	"dure/runtime/tool"
 	"dure/runtime/tool/builtin"
@@ -21,8 +21,6 @@ type desk struct {
 	t thread
 	p place
 	a swarm.Assignment
-	// tables are the team's, as this agent may use them.
-	tables board.Gateway
 }
 
 // Commit implements builtin.Committer.
@@ -82,6 +80,32 @@ func refused(err error) error {
 	return err
 }
 
+// Estimate implements builtin.Estimator.
+func (d *desk) Estimate(ctx context.Context, task string, tokens int64, feasible bool, reason string) error {
+	id, by := swarm.TaskID(task), d.a.Agent
+	var parked, known bool
+	err := d.w.run.Inspect(ctx, func(s *swarm.State) {
+		t, found := s.Task(id)
+		known, parked = found && s.MayChange(by, id), t.Parked != ""
+	})
+	switch {
+	case err != nil:
+		return err
+	case !known:
+		return builtin.Refuse("%s is no task of yours", task)
+	}
+	if err := d.w.run.Estimate(ctx, by, id, tokens, feasible, reason); err != nil {
+		return refused(err)
+	}
+	switch {
+	case feasible && parked:
+		err = d.w.run.Reopen(ctx, by, id, reason)
+	case !feasible && !parked:
+		err = d.w.run.Park(ctx, by, id, reason)
+	}
+	return refused(err)
+}
+
 // Ask implements builtin.Asker.
 func (d *desk) Ask(ctx context.Context, key, question string) (answer string, ok bool, err error) {
 	id, err := d.w.run.Ask(ctx, d.a.Agent, key, question, nil)
@@ -101,7 +125,7 @@ func (d *desk) Ask(ctx context.Context, key, question string) (answer string, ok
 // guard puts what every call goes through in front of a role's tools.
 func (w *World) guard(d *desk, extra []tool.Tool) (*tool.Guard, error) {
 	tools, err := builtin.ForRole(string(d.a.Role), builtin.World{
-		Box: d.p.Box, Commits: d, Reports: d, Board: d.tables, Messages: d, Tasks: d, Person: d, Bench: bench{d}, ShellTime: w.ToolTime,
+		Box: d.p.Box, Commits: d, Reports: d, Board: d.p.tables, Messages: d, Tasks: d, Costs: d, Person: d, Bench: bench{d}, Connected: w.connected(d.a.Role), ShellTime: w.ToolTime,
 	})
 	if err != nil {
 		return nil, err
@@ -110,7 +134,7 @@ func (w *World) guard(d *desk, extra []tool.Tool) (*tool.Guard, error) {
 		last := len(tools) - 1
 		tools = append(append(tools[:last:last], extra...), done{tools[last], d})
 	}
-	return &tool.Guard{Tools: tools, Judge: w.Rules, Patience: patience, Gate: w.Gate, Log: w.Log, Now: w.Now}, nil
+	return &tool.Guard{Tools: tools, Judge: w.Rules, Patience: cmp.Or(w.Patience, patience), Gate: w.Gate, Log: w.Log, Now: w.Now}, nil
 }
 
 // done ends a round of an agent whose box becomes a commit: it is committed first, so
@@ -126,7 +150,7 @@ func (t done) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if err != nil || r.Outcome != tool.Done {
 		return r, err
 	}
-	c, err := t.d.w.commit(ctx, t.d.p.Box, t.d.a.Agent, t.d.t.base, message(t.d.a, swarm.Report{Summary: r.Output}))
+	c, err := t.d.w.commitWhenFree(ctx, t.d.p.Box, t.d.a.Agent, t.d.t.base, message(t.d.a, swarm.Report{Summary: r.Output}))
 	switch {
 	case unfit(err):
 		text := fmt.Sprintf("not done: your files cannot be committed: %v", err)

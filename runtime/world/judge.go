@@ -16,7 +16,7 @@ import (
 func (w *World) Judge(ctx context.Context, a swarm.Assignment) (swarm.Verdict, error) {
 	v, err := w.judge(ctx, a)
 	if err != nil {
-		return v, ended(fmt.Errorf("%s judges %s: %w", a.Agent, a.Task, err))
+		return v, known(fmt.Errorf("%s judges %s: %w", a.Agent, a.Task, err))
 	}
 	return v, nil
 }
@@ -27,7 +27,7 @@ func (w *World) judge(ctx context.Context, a swarm.Assignment) (v swarm.Verdict,
 	if err != nil {
 		return v, err
 	}
-	p, err := w.open(ctx, t, a.Role)
+	p, err := w.open(ctx, t, a)
 	if err != nil {
 		return v, err
 	}

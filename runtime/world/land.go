@@ -19,7 +19,7 @@ func (w *World) Land(ctx context.Context, l swarm.Landing) (swarm.LandResult, er
 	if err != nil {
 		return swarm.LandResult{}, fmt.Errorf("land %s: %w", l.Task, err)
 	}
-	q := land.Request{Agent: l.Agent, Task: string(l.Task), Commit: commit, Resolves: l.Conflict, Wait: true}
+	q := land.Request{Agent: l.Agent, Task: string(l.Task), Commit: commit, Resolves: l.Conflict, Split: l.File, Wait: true}
 	landed, err := w.Lander.Land(ctx, q)
 	if errors.Is(err, land.ErrUnknown) {
 		// The conflict is from before a restart. The commit has both sides as ancestors,
@@ -35,6 +35,9 @@ func (w *World) landed(l swarm.Landing, landed land.Landed, err error) (swarm.La
 	switch {
 	case err == nil:
 		w.tidy(l)
+		if g := w.green.Load(); g != nil {
+			g.Moved()
+		}
 		return swarm.LandResult{Main: landed.Commit.String()}, nil
 	case errors.Is(err, land.ErrLanded):
 		// It landed before a crash, or changes nothing.
@@ -48,7 +51,7 @@ func (w *World) landed(l swarm.Landing, landed land.Landed, err error) (swarm.La
 	case errors.Is(err, land.ErrMarkers), errors.Is(err, land.ErrUnrelated), errors.Is(err, land.ErrBlocked), errors.Is(err, land.ErrInvalid):
 		return swarm.LandResult{Refused: err.Error()}, nil
 	}
-	return swarm.LandResult{}, fmt.Errorf("land %s: %w", l.Task, err)
+	return swarm.LandResult{}, known(fmt.Errorf("land %s: %w", l.Task, err))
 }
 
 func conflictOf(c *land.Conflict) *swarm.Conflict {

@@ -2,10 +2,12 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"dure/runtime/agent"
+	"dure/runtime/board"
 	"dure/runtime/sandbox"
 	"dure/runtime/swarm"
 	"dure/runtime/vcs"
@@ -107,52 +109,68 @@ func (w *World) branch(ctx context.Context, name string, at object.ID) error {
 	return w.Repo.Apply(ctx, vcs.Owner(), nil, vcs.Move{Ref: ref, Old: old, New: at})
 }
 
-// place is a box with the snapshot below it.
+// place is a box with the snapshot below it, and its agent's way to the team's tables.
 type place struct {
 	*sandbox.Box
-	release func()
+	tables board.Gateway // nil: a judge has none
+	undo   []func() error
 }
 
-func (p place) close() error {
-	err := p.Box.Close()
-	p.release()
+func (p *place) close() error {
+	var err error
+	for i := len(p.undo) - 1; i >= 0; i-- {
+		err = errors.Join(err, p.undo[i]())
+	}
 	return err
 }
 
 // open builds the box of a thread: with what the agent left in it, or for who changes
 // nothing a new one on main as it is now.
-func (w *World) open(ctx context.Context, t thread, role swarm.Role) (place, error) {
+func (w *World) open(ctx context.Context, t thread, a swarm.Assignment) (p place, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
 	spec := sandbox.Spec{
 		Name: t.born.Name + "-" + t.born.Thread, Dir: w.boxDir(t.born.Name, t.born.Thread),
 		Mounts: w.Mounts, Env: w.Env, Limits: w.Limits,
 	}
 	at := t.base
-	if role == swarm.RoleLead || role == swarm.RolePlanner {
-		var err error
+	if a.Role == swarm.RoleLead || a.Role == swarm.RolePlanner {
 		if at, err = w.main(); err != nil {
-			return place{}, err
+			return p, err
 		}
 		if err := os.RemoveAll(spec.Dir); err != nil {
-			return place{}, err
+			return p, err
 		}
 	}
 	tree, err := w.Repo.TreeAt(ctx, at)
 	if err != nil {
-		return place{}, err
+		return p, err
 	}
 	below, err := w.Trees.Get(ctx, w.Repo, tree)
 	if err != nil {
-		return place{}, err
+		return p, err
 	}
+	p.undo = append(p.undo, func() error { below.Release(); return nil })
 	spec.Lower = below.Dir
 	if err := os.MkdirAll(spec.Dir, 0o711); err != nil {
-		below.Release()
-		return place{}, err
+		return p, err
 	}
-	b, err := w.Host.Start(ctx, spec)
-	if err != nil {
-		below.Release()
-		return place{}, err
+	if p.tables, err = w.tables(ctx, a); err != nil {
+		return p, err
 	}
-	return place{b, below.Release}, nil
+	if w.connected(a.Role) {
+		disconnect, err := w.connect(a, p.tables, &spec)
+		if err != nil {
+			return p, err
+		}
+		p.undo = append(p.undo, disconnect)
+	}
+	if p.Box, err = w.Host.Start(ctx, spec); err != nil {
+		return p, err
+	}
+	p.undo = append(p.undo, p.Box.Close)
+	return p, nil
 }

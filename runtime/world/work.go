@@ -9,7 +9,6 @@ import (
 
 	"dure/inference"
 	"dure/runtime/agent"
-	"dure/runtime/board"
 	"dure/runtime/swarm"
 	"dure/runtime/tool/builtin"
 )
@@ -18,17 +17,20 @@ import (
 func (w *World) Work(ctx context.Context, a swarm.Assignment) (swarm.Report, error) {
 	r, err := w.work(ctx, a)
 	if err != nil {
-		return r, ended(fmt.Errorf("%s on %s: %w", a.Agent, a.Task, err))
+		return r, known(fmt.Errorf("%s on %s: %w", a.Agent, a.Task, err))
 	}
 	return r, nil
 }
 
 func (w *World) work(ctx context.Context, a swarm.Assignment) (r swarm.Report, err error) {
+	if err := w.block(ctx, a); err != nil {
+		return r, err
+	}
 	t, err := w.thread(ctx, a)
 	if err != nil {
 		return r, err
 	}
-	p, err := w.open(ctx, t, a.Role)
+	p, err := w.open(ctx, t, a)
 	if err != nil {
 		return r, err
 	}
@@ -41,7 +43,7 @@ func (w *World) work(ctx context.Context, a swarm.Assignment) (r swarm.Report, e
 	if !commits(a.Role) {
 		return r, nil
 	}
-	c, err := w.commit(ctx, p.Box, a.Agent, t.base, message(a, r))
+	c, err := w.commitWhenFree(ctx, p.Box, a.Agent, t.base, message(a, r))
 	switch {
 	case unfit(err):
 		// The agent has to change what it did; it hears of it as of a failing check.
@@ -51,6 +53,10 @@ func (w *World) work(ctx context.Context, a swarm.Assignment) (r swarm.Report, e
 		return r, err
 	}
 	r.Commit = c.Commit.String()
+	if left := unsaid(end.Outcome); left != "" && c.Commit != t.base {
+		// Work is not thrown away because nobody called it done: the check decides.
+		r.GaveUp, r.Summary = "", strings.TrimSpace(r.Summary+"\n"+left+" What it had changed was committed.")
+	}
 	if len(c.LeftOut) > 0 {
 		r.Summary += "\nLeft out of the commit:\n" + strings.Join(c.LeftOut, "\n")
 	}
@@ -67,16 +73,26 @@ func report(a swarm.Assignment, end agent.Ended) swarm.Report {
 	if r.Plan == "" && a.Role == swarm.RoleLead {
 		r.Plan = r.Summary
 	}
-	switch end.Outcome {
-	case agent.Done:
-	case agent.Silent:
-		r.GaveUp = "it stopped calling tools"
-	case agent.TooLong:
-		r.GaveUp = "it had as many turns as it may have"
+	switch left := unsaid(end.Outcome); {
+	case end.Outcome == agent.Done:
+	case left != "":
+		r.GaveUp = left
 	default:
 		r.GaveUp = "it was " + string(end.Outcome)
 	}
 	return r
+}
+
+// unsaid is how an agent ended by itself that never said that it is done; empty: it
+// ended otherwise.
+func unsaid(o agent.Outcome) string {
+	switch o {
+	case agent.Silent:
+		return "It stopped calling tools."
+	case agent.TooLong:
+		return "It had as many turns as it may have."
+	}
+	return ""
 }
 
 // message of a commit.
@@ -86,37 +102,27 @@ func message(a swarm.Assignment, r swarm.Report) string {
 
 // live has the agent of a thread go on to the end of its round.
 func (w *World) live(ctx context.Context, t thread, p place, a swarm.Assignment) (agent.Ended, error) {
-	tables, err := w.tables(ctx, a)
-	if err != nil {
-		return agent.Ended{}, err
-	}
 	extra, stop, err := w.extra(ctx, p, a.Role)
 	if err != nil {
 		return agent.Ended{}, err
 	}
 	defer stop()
-	guard, err := w.guard(&desk{w, t, p, a, tables}, extra)
+	guard, err := w.guard(&desk{w, t, p, a}, extra)
 	if err != nil {
 		return agent.Ended{}, err
 	}
 	ag := &agent.Agent{
 		Born:  t.born,
 		Model: w.Gate.Model(w.Model(a.Role)), Window: w.Window(a.Role),
-		Took:  func(ctx context.Context, turn int) { w.pulse(ctx, a.Agent, turn) },
-		Guard: guard, Log: w.Log, Inbox: &inbox{log: w.Log, last: t.born.Mail, tables: tables},
+		Took: func(ctx context.Context, turn int) {
+			w.pulse(ctx, a.Agent, turn)
+			w.space.wait(ctx)
+		},
+		Guard: guard, Log: w.Log, Inbox: &inbox{log: w.Log, last: t.born.Mail, tables: p.tables},
 		Params: w.Params(a.Role), Choice: w.Choice, Priority: priority(a.Role), MaxTurns: w.MaxTurns, Wait: sleep,
 		Again: agent.Again{Round: a.Epoch - t.first, Text: again(a)},
 	}
 	return ag.Run(ctx)
-}
-
-// tables are the team's tables, as an agent may use them. A judge has none: it knows what
-// it sees, and nothing that others say.
-func (w *World) tables(ctx context.Context, a swarm.Assignment) (board.Gateway, error) {
-	if a.Role == swarm.RoleJudge {
-		return nil, nil
-	}
-	return w.Board.Join(ctx, board.Agent{Name: a.Agent, Crew: a.Crew, Role: board.Role(a.Role)})
 }
 
 func priority(r swarm.Role) inference.Priority {

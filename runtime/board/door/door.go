@@ -104,6 +104,9 @@ func clear(path string) error {
 	return os.Remove(path)
 }
 
+// Path is where the socket is.
+func (d *Door) Path() string { return d.cfg.Path }
+
 // Close ends what is under way and removes the socket.
 func (d *Door) Close() error {
 	err := d.server.Close()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +63,7 @@ func TestPostgres(t *testing.T) {
 		{"BrokenConnections", testBrokenConnections},
 		{"Deaf", testDeaf},
 		{"Migration", testMigration},
+		{"Sums", testSums},
 		{"OpenedAtOnce", testOpenedAtOnce},
 		{"Refusals", testRefusals},
 		{"KilledWriters", testKilledWriters},
@@ -205,7 +207,7 @@ func testMigration(t *testing.T, server *pgtest.Server) {
 	if _, err := log.Append(ctx, "s", 0, eventtest.Number(0, 0)); err != nil {
 		t.Fatal(err)
 	}
-	later, err := open(ctx, Config{URL: url}, ground{steps: []string{migrations[0], "create table dure_event.more (a int)", "insert into dure_event.more values (7)"}})
+	later, err := open(ctx, Config{URL: url}, ground{steps: append(slices.Clone(migrations), "create table dure_event.more (a int)", "insert into dure_event.more values (7)")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,18 +219,42 @@ func testMigration(t *testing.T, server *pgtest.Server) {
 	}
 	_, err = Open(ctx, Config{URL: url})
 	var newer *event.NewerError
-	if !errors.As(err, &newer) || newer.Found != 3 || newer.Known != 1 {
+	if !errors.As(err, &newer) || newer.Found != 4 || newer.Known != 2 {
 		t.Errorf("got %v", err)
 	}
-	if _, err := open(ctx, Config{URL: url}, ground{steps: []string{"", "", "", "create table dure_event.more (a int)"}}); err == nil {
+	if _, err := open(ctx, Config{URL: url}, ground{steps: []string{"", "", "", "", "create table dure_event.more (a int)"}}); err == nil {
 		t.Error("a table was made twice")
 	}
-	again, err := open(ctx, Config{URL: url}, ground{steps: []string{"", "", ""}})
+	again, err := open(ctx, Config{URL: url}, ground{steps: []string{"", "", "", ""}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := again.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What was changed in a row is noticed; a row from before there were checksums is read as
+// it is.
+func testSums(t *testing.T, server *pgtest.Server) {
+	url := server.Database(t)
+	log := openAt(t, url)
+	for i := range 5 {
+		if _, err := log.Append(t.Context(), "s", event.Any, eventtest.Number(0, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := connect(t, url)
+	exec1(t, c, "update dure_event.events set sum = null, payload = '7' where position = 2")
+	exec1(t, c, "update dure_event.events set payload = '7' where position = 4")
+	n, last := 0, error(nil)
+	for _, err := range log.ReadAll(t.Context(), 0) {
+		if last = err; err == nil {
+			n++
+		}
+	}
+	if n != 3 || !errors.Is(last, event.ErrDamaged) || !strings.Contains(last.Error(), "position 4") {
+		t.Errorf("%d events, then %v", n, last)
 	}
 }
 

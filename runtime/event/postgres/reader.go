@@ -14,7 +14,7 @@ import (
 // A page is cut by the server where it has enough bytes: the rows behind would be
 // sent for nothing.
 const (
-	pageSQL = `select position, stream, sequence, id, type, version, time, payload from (
+	pageSQL = `select position, stream, sequence, id, type, version, time, payload, sum from (
 		select *, sum(octet_length(payload)) over (order by position) - octet_length(payload) as before
 		from (select * from dure_event.events where %s order by position limit $1) e) e
 		where before < $2 order by position`
@@ -41,17 +41,38 @@ func (s *store) Page(ctx context.Context, q journal.Query) ([]event.Event, error
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
-	return page, nil
+	return s.whole(page)
+}
+
+// whole are the events as they were written, up to the first that is not so.
+func (s *store) whole(page []stored) (good []event.Event, err error) {
+	for _, e := range page {
+		if e.sum != nil && uint32(*e.sum) != e.Sum() {
+			if len(good) == 0 {
+				err = fmt.Errorf("%s: %w", s.name, e.Damaged())
+			}
+			break
+		}
+		good = append(good, e.Event)
+	}
+	return good, err
 }
 
 // number is n as the database counts: to 2^63-1, far beyond any event.
 func number(n uint64) int64 { return int64(min(n, 1<<63-1)) }
 
-func scan(row pgx.CollectableRow) (event.Event, error) {
-	var e event.Event
+// stored is an event with the checksum that lies beside it; nil: it is from before there
+// were any.
+type stored struct {
+	event.Event
+	sum *int64
+}
+
+func scan(row pgx.CollectableRow) (stored, error) {
+	var e stored
 	var position, sequence, at int64
 	var id [16]byte
-	err := row.Scan(&position, &e.Stream, &sequence, &id, &e.Type, &e.Version, &at, &e.Payload)
+	err := row.Scan(&position, &e.Stream, &sequence, &id, &e.Type, &e.Version, &at, &e.Payload, &e.sum)
 	e.Position, e.Sequence, e.ID = event.Position(position), event.Sequence(sequence), id
 	e.Time = time.Unix(0, at).UTC()
 	return e, err

@@ -34,6 +34,8 @@ create table dure_event.events (
 );
 create unique index events_stream on dure_event.events (stream, sequence);
 create unique index events_id on dure_event.events (id);
+`, `
+alter table dure_event.events add column sum bigint; -- event.Sum; null: from before there were any
 `}
 
 // migrating is the lock of who looks at the schema and changes it ("dure").

@@ -17,8 +17,8 @@ const (
 	lastSQL = `select s, (select max(sequence) from dure_event.events where stream = s collate "C")
 		from unnest($1::text[]) s`
 	knownSQL  = "select id from dure_event.events where id = any($1::uuid[])"
-	insertSQL = `insert into dure_event.events (position, stream, sequence, id, type, version, time, payload)
-		select * from unnest($1::bigint[], $2::text[], $3::bigint[], $4::uuid[], $5::text[], $6::int[], $7::bigint[], $8::bytea[])`
+	insertSQL = `insert into dure_event.events (position, stream, sequence, id, type, version, time, payload, sum)
+		select * from unnest($1::bigint[], $2::text[], $3::bigint[], $4::uuid[], $5::text[], $6::int[], $7::bigint[], $8::bytea[], $9::bigint[])`
 	headSQL   = "update dure_event.head set position = $1"
 	notifySQL = "select pg_notify('dure_event', '')"
 )
@@ -167,13 +167,13 @@ func uuids(ids []event.ID) [][16]byte {
 // arrays is a column each.
 func arrays(events []event.Event) []any {
 	n := len(events)
-	position, sequence, at := make([]int64, n), make([]int64, n), make([]int64, n)
+	position, sequence, at, sum := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	stream, typ := make([]string, n), make([]string, n)
 	id, version, payload := make([][16]byte, n), make([]int32, n), make([][]byte, n)
 	for i, e := range events {
 		position[i], sequence[i], at[i] = int64(e.Position), int64(e.Sequence), e.Time.UnixNano()
 		stream[i], typ[i] = e.Stream, e.Type
-		id[i], version[i], payload[i] = e.ID, int32(e.Version), e.Payload
+		id[i], version[i], payload[i], sum[i] = e.ID, int32(e.Version), e.Payload, int64(e.Sum())
 	}
-	return []any{position, stream, sequence, id, typ, version, at, payload}
+	return []any{position, stream, sequence, id, typ, version, at, payload, sum}
 }

@@ -18,7 +18,15 @@ type reader struct {
 	head, last, touched, all, stream *sqlite3.Stmt
 }
 
-const columns = "select position, stream, sequence, id, type, version, time, payload from events "
+// columns reads events; of a file from before there were checksums, that is only read,
+// without one.
+func columns(version int) string {
+	sum := "sum"
+	if version < sumsSince {
+		sum = "null"
+	}
+	return "select position, stream, sequence, id, type, version, time, payload, " + sum + " from events "
+}
 
 func (s *store) newReader() (*reader, error) {
 	c, err := s.dial()
@@ -26,13 +34,13 @@ func (s *store) newReader() (*reader, error) {
 		return nil, err
 	}
 	r := &reader{conn: c}
-	if err := errors.Join(c.Exec("pragma query_only = on"), r.prepare()); err != nil {
+	if err := errors.Join(c.Exec("pragma query_only = on"), r.prepare(columns(s.version))); err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.path, errors.Join(err, hangUp(c)))
 	}
 	return r, nil
 }
 
-func (r *reader) prepare() error {
+func (r *reader) prepare(columns string) error {
 	return prepare(r.conn, map[string]**sqlite3.Stmt{
 		"select coalesce(max(position), 0) from events":                                     &r.head,
 		"select coalesce(max(sequence), 0) from events where stream = ?":                    &r.last,
@@ -118,9 +126,14 @@ func (s *store) Touched(ctx context.Context, after, upto event.Position, limit i
 // Page implements journal.Backend.
 func (s *store) Page(ctx context.Context, q journal.Query) ([]event.Event, error) {
 	var page []event.Event
+	var damaged error
 	bytes := 0
 	take := func(row *sqlite3.Stmt) bool {
 		e := scan(row)
+		if row.ColumnType(8) != sqlite3.NULL && uint32(row.ColumnInt64(8)) != e.Sum() {
+			damaged = e.Damaged()
+			return false
+		}
 		page = append(page, e)
 		bytes += len(e.Payload)
 		return bytes < journal.PageBytes
@@ -131,6 +144,9 @@ func (s *store) Page(ctx context.Context, q journal.Query) ([]event.Event, error
 		}
 		return each(r.stream, take, q.Stream, int64(q.From), int64(q.To), int64(journal.PageEvents))
 	})
+	if err == nil && damaged != nil && len(page) == 0 { // those before it are good
+		err = fmt.Errorf("read %s: %w", s.path, damaged)
+	}
 	return page, err
 }
 

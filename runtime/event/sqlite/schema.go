@@ -27,7 +27,12 @@ create table events (
 ) strict;
 create unique index events_stream on events (stream, sequence);
 create unique index events_id on events (id);
+`, `
+alter table events add column sum integer; -- event.Sum; null: from before there were any
 `}
+
+// sumsSince is the version of the schema that has checksums.
+const sumsSince = 2
 
 // migrate brings the file to the schema of today, or refuses it. Of two processes
 // that do so at once one waits for the other.
@@ -60,12 +65,12 @@ func migrate(c *sqlite3.Conn, path string, steps []string) (err error) {
 
 // inspect refuses a foreign file before anything is changed in it, its journal mode
 // included. In a transaction: another process may be making the schema.
-func inspect(c *sqlite3.Conn, path string) error {
+func inspect(c *sqlite3.Conn, path string) (version int, err error) {
 	if err := c.Exec("begin"); err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
+		return 0, fmt.Errorf("open %s: %w", path, err)
 	}
-	_, err := identify(c, path)
-	return errors.Join(err, c.Exec("rollback"))
+	version, err = identify(c, path)
+	return version, errors.Join(err, c.Exec("rollback"))
 }
 
 // identify is the schema version of a file, 0 if the file is new.

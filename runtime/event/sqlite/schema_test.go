@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +33,7 @@ func TestMigration(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	later, err := openSteps(path, migrations[0], "create table more (a integer)", "insert into more values (7)")
+	later, err := openSteps(path, append(slices.Clone(migrations), "create table more (a integer)", "insert into more values (7)")...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,17 +44,17 @@ func TestMigration(t *testing.T) {
 	before := contents(t, path)
 	_, err = Open(context.Background(), Config{Path: path})
 	var newer *event.NewerError
-	if !errors.As(err, &newer) || newer.Found != 3 || newer.Known != 1 || !errors.Is(err, event.ErrNewer) {
+	if !errors.As(err, &newer) || newer.Found != 4 || newer.Known != 2 || !errors.Is(err, event.ErrNewer) {
 		t.Errorf("got %v", err)
 	}
 	if !bytes.Equal(contents(t, path), before) {
 		t.Error("a later log was changed")
 	}
 	// A step that fails leaves the version before it.
-	if _, err := openSteps(path, "", "", "", "create table more (a integer)"); err == nil {
+	if _, err := openSteps(path, "", "", "", "", "create table more (a integer)"); err == nil {
 		t.Error("a table was made twice")
 	}
-	again, err := openSteps(path, "", "", "")
+	again, err := openSteps(path, "", "", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

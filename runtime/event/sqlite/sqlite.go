@@ -46,6 +46,22 @@ func Open(ctx context.Context, cfg Config) (*journal.Journal, error) {
 	return open(ctx, cfg, ground{vfs: system, steps: migrations, foldPages: foldPages})
 }
 
+// OpenReader opens the log in a file to be read, also while another process writes it:
+// nothing in the file is changed, no lock is asked for that a writer would wait for, and
+// a log of an earlier schema stays as it is. Append is an event.ErrReadOnly. Errors: those
+// of Open; a file that is not there is an fs.ErrNotExist.
+func OpenReader(ctx context.Context, cfg Config) (*journal.Journal, error) {
+	register()
+	path, err := filepath.Abs(cfg.Path)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open event log: %w", err)
+	}
+	return start(ctx, cfg, newStore(path, ground{vfs: system, steps: migrations}), (*store).connectReader)
+}
+
 // A ground is what a log stands on. Tests have disks that fail, schemas of tomorrow
 // and little patience.
 type ground struct {
@@ -62,8 +78,19 @@ func open(ctx context.Context, cfg Config, on ground) (*journal.Journal, error) 
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("open event log: %w", explain(err))
 	}
-	s := &store{path: path, ground: on, readers: make(chan *reader, readers), unopened: make(chan struct{}, readers)}
-	if err := s.connect(); err != nil {
+	return start(ctx, cfg, newStore(path, on), (*store).connect)
+}
+
+func newStore(path string, on ground) *store {
+	s := &store{path: path, ground: on, version: len(on.steps), readers: make(chan *reader, readers), unopened: make(chan struct{}, readers)}
+	for range readers {
+		s.unopened <- struct{}{}
+	}
+	return s
+}
+
+func start(ctx context.Context, cfg Config, s *store, connect func(*store) error) (*journal.Journal, error) {
+	if err := connect(s); err != nil {
 		return nil, errors.Join(explain(err), s.Close())
 	}
 	j, err := journal.Open(ctx, s, journal.Config{Logger: cfg.Logger, Now: cfg.Now})
@@ -102,6 +129,8 @@ type store struct {
 	path string
 	ground
 
+	version  int           // of the file's schema
+	readOnly bool          // there is no writer
 	writer   *writer       // the committer's
 	readers  chan *reader  // those that are free
 	unopened chan struct{} // how many more there may be
@@ -119,18 +148,38 @@ func (s *store) connect() error {
 	if s.writer, err = newWriter(c, s.path, s.ground); err != nil {
 		return errors.Join(err, hangUp(c))
 	}
-	for range readers {
-		s.unopened <- struct{}{}
-	}
 	s.watcher, err = s.dial()
 	return err
+}
+
+// connectReader opens the connection that looks for what others append, and learns from it
+// what schema the file has.
+func (s *store) connectReader() (err error) {
+	s.readOnly = true
+	if s.watcher, err = s.dial(); err != nil {
+		return err
+	}
+	if s.version, err = inspect(s.watcher, s.path); err != nil {
+		return err
+	}
+	switch known := len(s.steps); {
+	case s.version > known:
+		return &event.NewerError{Log: s.path, Found: s.version, Known: known}
+	case s.version == 0:
+		return fmt.Errorf("open %s: %w: it is empty", s.path, event.ErrForeign)
+	}
+	return nil
 }
 
 func (s *store) dial() (*sqlite3.Conn, error) {
 	// The other files get this one's mode. SQLite knows no '+' for a space.
 	q := url.Values{"modeof": {s.path}, "vfs": {s.vfs}}
 	name := url.URL{Scheme: "file", Path: s.path, RawQuery: strings.ReplaceAll(q.Encode(), "+", "%20")}
-	c, err := sqlite3.OpenFlags(name.String(), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
+	mode := sqlite3.OPEN_READWRITE
+	if s.readOnly {
+		mode = sqlite3.OPEN_READONLY
+	}
+	c, err := sqlite3.OpenFlags(name.String(), mode|sqlite3.OPEN_URI)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.path, err)
 	}

@@ -18,7 +18,7 @@ type writer struct {
 }
 
 func newWriter(c *sqlite3.Conn, path string, on ground) (*writer, error) {
-	if err := inspect(c, path); err != nil {
+	if _, err := inspect(c, path); err != nil {
 		return nil, err
 	}
 	if err := setUp(c, path, on.foldPages); err != nil {
@@ -29,10 +29,10 @@ func newWriter(c *sqlite3.Conn, path string, on ground) (*writer, error) {
 	}
 	w := &writer{conn: c}
 	err := prepare(c, map[string]**sqlite3.Stmt{
-		"select coalesce(max(position), 0) from events":                                                              &w.head,
-		"select coalesce(max(sequence), 0) from events where stream = ?":                                             &w.last,
-		"select count(*) from events where id = ?":                                                                   &w.find,
-		"insert into events (position, stream, sequence, id, type, version, time, payload) values (?,?,?,?,?,?,?,?)": &w.insert,
+		"select coalesce(max(position), 0) from events":                                                                     &w.head,
+		"select coalesce(max(sequence), 0) from events where stream = ?":                                                    &w.last,
+		"select count(*) from events where id = ?":                                                                          &w.find,
+		"insert into events (position, stream, sequence, id, type, version, time, payload, sum) values (?,?,?,?,?,?,?,?,?)": &w.insert,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -89,6 +89,9 @@ func writeAhead(c *sqlite3.Conn) (string, error) {
 
 // Commit implements journal.Backend.
 func (s *store) Commit(g *journal.Group) error {
+	if s.readOnly {
+		return event.ErrReadOnly
+	}
 	err := s.writer.commit(g)
 	if errors.Is(err, sqlite3.BUSY) {
 		return fmt.Errorf("another process has been writing to %s for %v: %w", s.path, busyTimeout, err)
@@ -132,7 +135,7 @@ func (w *writer) commit(g *journal.Group) (err error) {
 
 func (w *writer) write(e event.Event) error {
 	err := bind(w.insert, int64(e.Position), e.Stream, int64(e.Sequence), e.ID[:], e.Type, int64(e.Version),
-		e.Time.UnixNano(), e.Payload)
+		e.Time.UnixNano(), e.Payload, int64(e.Sum()))
 	if err != nil {
 		return err
 	}

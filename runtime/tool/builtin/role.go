@@ -19,8 +19,11 @@ type World struct {
 	Board    Statements
 	Messages Messenger
 	Tasks    Spawner
+	Costs    Estimator
 	Person   Asker
 	Bench    Bench
+	// Connected: the box has the agent's socket, and sql and git that use it.
+	Connected bool
 	// ShellTime is how long one command may take; 0 is DefaultShellTime.
 	ShellTime time.Duration
 }
@@ -41,7 +44,7 @@ var sets = map[string][]string{
 	"judge":   {"read", "search", "shell", "verdict"},
 }
 
-var planning = []string{"read", "search", "sql", "message", "spawn", "ask_human", "done"}
+var planning = []string{"read", "search", "sql", "message", "spawn", "estimate", "ask_human", "done"}
 
 // Names are the names of all tools of this package.
 func Names() []string {
@@ -81,7 +84,7 @@ func (w World) tool(name string, set []string) (t tool.Tool, has bool) {
 		if limit == 0 {
 			limit = DefaultShellTime
 		}
-		return tool.Short(maxOutput, Outputs{w.Box}, tool.Within(limit, Shell{w.Box})), w.Box != nil
+		return tool.Short(maxOutput, Outputs{w.Box}, tool.Within(limit, Shell{w.Box, w.Connected})), w.Box != nil
 	case "read":
 		return Read{w.Box}, w.Box != nil
 	case "write":
@@ -100,6 +103,8 @@ func (w World) tool(name string, set []string) (t tool.Tool, has bool) {
 		return Message{w.Messages}, w.Messages != nil
 	case "spawn":
 		return Spawn{w.Tasks}, w.Tasks != nil
+	case "estimate":
+		return Estimate{w.Costs}, w.Costs != nil
 	case "ask_human":
 		return AskHuman{w.Person}, w.Person != nil
 	case "verdict":

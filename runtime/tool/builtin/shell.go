@@ -14,6 +14,9 @@ import (
 //go:embed shell.md
 var shellText string
 
+//go:embed shell_connected.md
+var connectedText string
+
 // maxShellOutput is what of a command's output is kept at all; package tool's Short
 // makes less of it for the agent.
 const maxShellOutput = 1 << 20
@@ -22,11 +25,19 @@ const maxShellOutput = 1 << 20
 const maxCommand = 120 << 10
 
 // Shell runs commands in an agent's box.
-type Shell struct{ Box Box }
+type Shell struct {
+	Box Box
+	// Connected: there are sql, and git with the team's repository.
+	Connected bool
+}
 
 // Spec implements tool.Tool.
-func (Shell) Spec() tool.Spec {
-	return tool.Spec{Name: "shell", Description: strings.TrimSpace(shellText), Fields: []tool.Field{
+func (s Shell) Spec() tool.Spec {
+	text := strings.TrimSpace(shellText)
+	if s.Connected {
+		text += "\n" + strings.TrimSpace(connectedText)
+	}
+	return tool.Spec{Name: "shell", Description: text, Fields: []tool.Field{
 		{Name: "command", Description: "the command, as for sh -c", Required: true}}}
 }
 

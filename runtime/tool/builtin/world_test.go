@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,6 +47,10 @@ func (w *world) Ask(_ context.Context, key, question string) (string, bool, erro
 
 func (w *world) Spawn(_ context.Context, key string, t builtin.Subtask) (string, int, error) {
 	return "t7", w.n, w.say("spawn", key, t.Title, t.Text, t.Check, strings.Join(t.After, "+"), strings.Join(t.Assumes, "+"), t.Crew, t.Kind)
+}
+
+func (w *world) Estimate(_ context.Context, task string, tokens int64, feasible bool, reason string) error {
+	return w.say("estimate", task, strconv.FormatInt(tokens, 10), strconv.FormatBool(feasible), reason)
 }
 
 // bench is a judge's place.
@@ -204,15 +209,41 @@ func TestDoneWithAPlan(t *testing.T) {
 	d.expect(d.call(builtin.Done{}, "summary", "  "), tool.Invalid, "summary is empty")
 }
 
+func TestEstimate(t *testing.T) {
+	w := &world{}
+	tl := builtin.Estimate{Tasks: w}
+	for _, c := range []struct {
+		args, says, did string
+		outcome         tool.Outcome
+	}{
+		{`{"task":"T3","tokens":"2,000,000","feasible":"no","reason":"too dear"}`, "t3 is set aside", "estimate|t3|2000000|false|too dear", tool.Done},
+		{`{"task":"t3","tokens":"7","feasible":"yes","reason":"cheap now"}`, "t3 goes on", "estimate|t3|7|true|cheap now", tool.Done},
+		{`{"task":"t3","tokens":"many","feasible":"yes","reason":"x"}`, "whole number", "", tool.Invalid},
+		{`{"task":"t3","tokens":"-1","feasible":"yes","reason":"x"}`, "whole number", "", tool.Invalid},
+		{`{"task":"t3","tokens":"1","feasible":"perhaps","reason":"x"}`, "feasible", "", tool.Invalid},
+		{`{"task":"t3","tokens":"1","feasible":"no","reason":" "}`, "reason", "", tool.Invalid},
+	} {
+		w.said = nil
+		r, err := tl.Run(t.Context(), tool.Call{Tool: "estimate", Arguments: c.args})
+		if err != nil || r.Outcome != c.outcome || !strings.Contains(r.Output, c.says) || strings.Join(w.said, " ") != c.did {
+			t.Errorf("%s: %+v %v, did %v", c.args, r, err, w.said)
+		}
+	}
+	w.err = builtin.Refuse("t9 is no task of yours")
+	if r, err := tl.Run(t.Context(), tool.Call{Arguments: `{"task":"t9","tokens":"1","feasible":"no","reason":"x"}`}); err != nil || r.Outcome != tool.Failed {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
 var update = flag.Bool("update", false, "write the golden texts of the roles' tools anew")
 
 // The tools begin every prompt of a role: a byte that changes costs all agents the
 // prefix that servers keep for them, so that it is changed on purpose or not at all.
 func TestTheToolsOfARoleAreTheSameBytes(t *testing.T) {
 	w := &world{}
-	all := builtin.World{Box: lost{}, Commits: w, Reports: w, Board: &gateway{}, Messages: w, Tasks: w, Person: w, Bench: &bench{}}
+	all := builtin.World{Box: lost{}, Commits: w, Reports: w, Board: &gateway{}, Messages: w, Tasks: w, Costs: w, Person: w, Bench: &bench{}, Connected: true}
 	for role, names := range map[string]string{
-		"lead": "read search sql message spawn ask_human done", "planner": "read search sql message spawn ask_human done",
+		"lead": "read search sql message spawn estimate ask_human done", "planner": "read search sql message spawn estimate ask_human done",
 		"worker": "shell read write edit search commit report_file sql message done", "merger": "shell read write edit search commit sql message done",
 		"judge": "read search shell verdict",
 	} {
@@ -257,7 +288,7 @@ func TestTheToolsOfARoleAreTheSameBytes(t *testing.T) {
 func TestFieldsAreFlatText(t *testing.T) {
 	w := &world{}
 	for _, role := range []string{"lead", "worker", "judge"} {
-		tools, err := builtin.ForRole(role, builtin.World{Box: lost{}, Commits: w, Reports: w, Board: &gateway{}, Messages: w, Tasks: w, Person: w, Bench: &bench{}})
+		tools, err := builtin.ForRole(role, builtin.World{Box: lost{}, Commits: w, Reports: w, Board: &gateway{}, Messages: w, Tasks: w, Costs: w, Person: w, Bench: &bench{}, Connected: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,8 +54,11 @@ func box(t *testing.T) *sandbox.Box {
 	return b
 }
 
+// raceEnv has the race detector behave in the box as outside.
+func raceEnv() []string { return []string{"GORACE=" + os.Getenv("GORACE")} }
+
 func config(mode string) mcp.Config {
-	return mcp.Config{Name: "maker", Args: []string{inside, serveArg, mode}, Patience: time.Minute}
+	return mcp.Config{Name: "maker", Args: []string{inside, serveArg, mode}, Env: raceEnv(), Patience: time.Minute}
 }
 
 // start starts a server of the test binary.

@@ -228,7 +228,7 @@ func TestPushFromABox(t *testing.T) {
 		t.Fatal(err)
 	}
 	box, err := host.Start(t.Context(), sandbox.Spec{Name: "kim", Dir: filepath.Join(h.dir, "kim"), Socket: h.socket,
-		Mounts: []sandbox.Mount{{From: exe, Inside: "/opt/dure/" + Name}}, Env: []string{"PATH=/opt/dure:/usr/local/bin:/usr/bin:/bin"}})
+		Mounts: []sandbox.Mount{{From: exe, Inside: "/opt/dure/" + Name}}, Env: []string{"PATH=/opt/dure:/usr/local/bin:/usr/bin:/bin", "GORACE=" + os.Getenv("GORACE")}})
 	if err != nil {
 		t.Fatal(err)
 	}

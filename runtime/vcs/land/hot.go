@@ -144,6 +144,16 @@ func (h *Hot) check(out []Finding, path string, c *pathCount) []Finding {
 	if c.found {
 		return out
 	}
+	why := h.why(c)
+	if len(why) == 0 {
+		return out
+	}
+	c.found = true
+	return append(out, Finding{path, why})
+}
+
+// why says which limits a path is over.
+func (h *Hot) why(c *pathCount) []string {
 	var why []string
 	over := func(n, limit int64, what string) {
 		if limit > 0 && n >= limit {
@@ -155,11 +165,20 @@ func (h *Hot) check(out []Finding, path string, c *pathCount) []Finding {
 	over(int64(len(c.agents)), int64(h.policy.Agents), "agents")
 	over(c.size, h.policy.Size, "bytes")
 	over(int64(len(c.reporters)), int64(h.policy.Reports), "agents reported it")
-	if len(why) == 0 {
-		return out
+	return why
+}
+
+// Findings are the paths that are over a limit and not blocked, by name: for who was not
+// there when they were found.
+func (h *Hot) Findings() []Finding {
+	var out []Finding
+	for _, path := range slices.Sorted(maps.Keys(h.paths)) {
+		_, blocked := h.blocked[path]
+		if why := h.why(h.paths[path]); len(why) > 0 && !blocked {
+			out = append(out, Finding{path, why})
+		}
 	}
-	c.found = true
-	return append(out, Finding{path, why})
+	return out
 }
 
 // Blocked lists the blocked paths.

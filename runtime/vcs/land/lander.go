@@ -219,6 +219,12 @@ func (l *Lander) Unblock(ctx context.Context, path string) error {
 	return l.call(ctx, func() { l.happened(Event{Unblock: &Unblock{path}}) })
 }
 
+// Findings are the files that are in too many agents' way now, and not blocked.
+func (l *Lander) Findings(ctx context.Context) (out []Finding, err error) {
+	err = l.call(ctx, func() { out = l.hot.Findings() })
+	return out, err
+}
+
 // Resume goes on after landing stopped itself.
 func (l *Lander) Resume(ctx context.Context) error {
 	return l.call(ctx, func() {
