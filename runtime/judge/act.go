@@ -43,19 +43,51 @@ type act struct {
 	later   bool     // others run it, at another time: what cannot work here may work there
 	leaks   bool     // a secret was put into the workspace before it
 	hidden  bool     // was found only by decoding
+	script  bool     // it stands in a script that is written, and run by hand later
+	opened  bool     // and they do so without being asked
+	guess   bool     // a text that may be a command, or may not
+	folded  bool     // the code of another act, read
+	own     bool     // the script itself defines the program
+	loose   bool     // which file is changed is not certain
 	tool    string   // that was called
 	cwd     string   // where it runs
+
+	// What the rules ask for again and again, once it was told (prepare).
+	told    bool
+	oneLine string
+	allPath []string
+}
+
+// prepare tells line and paths once for all rules. The act does not change any more.
+func (a *act) prepare() {
+	a.oneLine, a.allPath = a.joined(), a.named()
+	a.told = true
 }
 
 // line is the program with its arguments.
-func (a act) line() string { return strings.Join(append([]string{a.program}, a.args...), " ") }
+func (a *act) line() string {
+	if a.told {
+		return a.oneLine
+	}
+	return a.joined()
+}
 
-// paths are all files that an act names, cleaned: redirections, and arguments that
+// paths are all files that an act names.
+func (a *act) paths() []string {
+	if a.told {
+		return a.allPath
+	}
+	return a.named()
+}
+
+func (a *act) joined() string { return strings.Join(append([]string{a.program}, a.args...), " ") }
+
+// named are all files that an act names, cleaned: redirections, and arguments that
 // are no options, and the values of options like --file=x and @x.
-func (a act) paths() []string {
+func (a *act) named() []string {
 	var all []string
 	add := func(p string) {
-		if p == "" {
+		if p == "" || len(p) > maxName {
 			return
 		}
 		if lost.MatchString(p) {

@@ -21,7 +21,7 @@ func (s *sources) encodedWithin(name, text string) []act {
 			continue
 		}
 		r := s.reader(name)
-		r.hidden = true
+		r.hidden, r.guess = true, true
 		if r.script(string(raw), pipe{}) == nil {
 			all = append(all, r.acts...)
 		}

@@ -1,18 +1,20 @@
-// Package judge decides about calls of tools before they are carried out. Rules come
-// first: data (rules.yaml) over what a call would do, which package-internal readers
-// find in the text of a command. What they leave open goes to a model with a small
-// context of its own, where there is one.
+// Package judge decides about calls of tools before they are carried out. Rules
+// (rules.yaml) say what speaks against a call: data over what it would do, which
+// package-internal readers find in its text. What is known as ordinary inside the work
+// (ordinary.yaml) says what speaks for it: a call is let through only when each of its
+// acts is understood and found there. The rest is open: a model with a small context of
+// its own is asked, where there is one, and without one the call is refused.
 //
-// It owns the rules, the reading of commands and the question to the model. It does
-// not own what follows from a verdict (packages tool and gate), and it is not the
+// It owns the rules, the reading of commands and files, and the question to the model. It
+// does not own what follows from a verdict (packages tool and gate), and it is not the
 // wall: the sandbox holds whatever a judge misses.
 //
 // # Verdicts
 //
-//	allow    nothing speaks against it; some of it is noted for monitors
-//	refuse   it cannot work here, or has a better way; the agent is told which, and the
-//	         team goes on. What ordinary work often tries and the sandbox would not let
-//	         through anyway: sudo, installing packages, piping a download into a shell
+//	allow    nothing speaks against it, and all of it is ordinary; some is noted for
+//	         monitors
+//	refuse   it cannot work here, has a better way, or is open and nobody can be asked;
+//	         the agent is told which, writes it otherwise, and the team goes on
 //	block    it would harm, take what is not the agent's, hide what it does, or give
 //	         orders to other agents; the whole team stops until a person has looked
 //

@@ -85,6 +85,9 @@ func (r *reader) stored(a act) error {
 		return nil
 	}
 	if text, ok := r.content(a.full); ok && strings.Contains(a.full, "/") {
+		if open(text) && strings.Trim(text, marks+" \t\n") == "" {
+			return r.add(act{program: unknown, full: readMark, from: a.from})
+		}
 		return r.apart(func() error { return r.inner(text, pipe{from: a.from, to: a.to}) })
 	}
 	for _, s := range a.sets { // BASH_ENV=file

@@ -27,7 +27,7 @@ func (r *reader) code(a act, text string) error {
 		text = given2awk(a.args) + text
 	}
 	f := fold(text)
-	b := act{program: a.program, full: a.full, code: text + "\n" + f.text, through: a.through, from: a.from, to: a.to}
+	b := act{program: a.program, full: a.full, code: text + "\n" + f.text, through: a.through, from: a.from, to: a.to, folded: true}
 	for _, t := range f.texts {
 		if looksLikePath(t) {
 			b.reads = append(b.reads, t)
@@ -81,7 +81,7 @@ func (r *reader) commandsIn(a act, f folded) error {
 		}
 		sub := r.src.reader(r.tool)
 		sub.depth, sub.steps, sub.bytes, sub.cwd, sub.files = r.depth, r.steps, r.bytes, r.cwd, r.files
-		sub.tainted, sub.hidden = r.tainted, r.hidden
+		sub.leaks, sub.tainted, sub.hidden, sub.guess = r.leaks, r.tainted, r.hidden, true
 		err := sub.script(strings.TrimPrefix(t, "!"), pipe{from: []string{a.program}})
 		r.steps, r.bytes = sub.steps, sub.bytes
 		if err == nil {
@@ -123,7 +123,7 @@ func (r *reader) codeWrites(f folded) error {
 			continue
 		}
 		others := slices.DeleteFunc(slices.Clone(f.texts), func(s string) bool { return s == t })
-		if err := r.add(act{program: "change", full: "change", args: []string{t}, text: strings.Join(others, "\n"), through: []string{"code"}}); err != nil {
+		if err := r.add(act{program: "change", full: "change", args: []string{t}, text: strings.Join(others, "\n"), through: []string{"code"}, loose: true}); err != nil {
 			return err
 		}
 	}
@@ -187,7 +187,10 @@ func (r *reader) carried(a act, input string) error {
 		if strings.TrimSpace(command) == "" {
 			continue
 		}
+		guess := r.guess
+		r.guess = true
 		err := r.apart(func() error { return r.inner(strings.TrimPrefix(command, "exec="), pipe{from: []string{a.program}}) })
+		r.guess = guess
 		if err == errTooMuch {
 			return err
 		}

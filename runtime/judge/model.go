@@ -26,7 +26,7 @@ type Judge struct {
 // Judge implements tool.Judge. An answer that cannot be read is no verdict.
 func (j *Judge) Judge(ctx context.Context, call tool.Call) (tool.Verdict, error) {
 	f := j.Rules.Look(call)
-	if err := j.Open.valid(); err != nil {
+	if err := j.Open.Valid(); err != nil {
 		return tool.Verdict{}, err
 	}
 	if j.Model == nil {

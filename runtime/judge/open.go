@@ -7,7 +7,8 @@ import "fmt"
 type Open string
 
 const (
-	// OpenScripts, the default, refuses what runs text that nobody has read
+	// OpenScripts, the default, refuses what is not known as ordinary (NotOrdinary) and
+	// what runs text that nobody has read
 	// (UnknownScript), and lets through a program whose name stands in a variable.
 	OpenScripts Open = ""
 	// OpenRefuse refuses both: for teams whose commands are all to be readable.
@@ -16,7 +17,8 @@ const (
 	OpenAllow Open = "allow"
 )
 
-func (o Open) valid() error {
+// Valid says whether it is one of these.
+func (o Open) Valid() error {
 	switch o {
 	case OpenScripts, OpenRefuse, OpenAllow:
 		return nil
@@ -30,7 +32,7 @@ func (o Open) settle(f Finding) Finding {
 		return f
 	}
 	f.Action = "note"
-	if o == OpenRefuse || o == OpenScripts && f.Rule == UnknownScript {
+	if o == OpenRefuse || o == OpenScripts && f.Rule != UnknownProgram {
 		f.Action = "refuse"
 	}
 	return f

@@ -47,12 +47,15 @@ func globbed(glob string) string {
 }
 
 // kindOf is what a tool does, by its fields: one that is given a file and its content
-// writes, one that is given old and new text edits, whatever its name.
+// writes, one that is given old and new text edits, one that is given a text and whom to
+// gives it speaks, whatever its name.
 func kindOf(name string, fields map[string]any) string {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { _, ok := fields[n]; return ok })
 	}
 	switch {
+	case has("to", "recipient", "recipients", "channel") && has("text", "message", "body", "content", "comment"):
+		return "message"
 	case !has(pathFields...):
 	case has("content", "contents", "file_text"):
 		return "write"
@@ -80,6 +83,7 @@ func (s *sources) written(kind string, a act, fields map[string]any) ([]act, err
 	}
 	all := []act{c}
 	for _, file := range a.args {
+		all = append(all, s.scripted(kind, file, c.text)...)
 		r := s.reader(kind)
 		program, shell := language(file)
 		var err error
@@ -102,10 +106,63 @@ func (s *sources) written(kind string, a act, fields map[string]any) ([]act, err
 		}
 		for _, b := range r.acts {
 			b.later = true
+			b.opened = unasked.MatchString(file) && !installs(b)
 			all = append(all, b)
 		}
 	}
 	return all, nil
+}
+
+// scripted are the acts of a script that is written: nothing of it happens yet, and it is
+// read as what it will be.
+func (s *sources) scripted(kind, file, text string) []act {
+	var scripts []string
+	name := path.Base(file)
+	switch {
+	case strings.HasSuffix(name, ".sh"), strings.HasSuffix(name, ".bash"), strings.HasSuffix(name, ".zsh"), shellHead.MatchString(text):
+		scripts = []string{text}
+	case strings.HasPrefix(name, "Makefile"), strings.HasSuffix(name, ".mk"), name == "GNUmakefile", name == "justfile":
+		for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+			if recipe := strings.TrimLeft(strings.TrimSpace(line), "@-+ "); (line[0] == '\t' || line[0] == ' ') && recipe != "" {
+				scripts = append(scripts, strings.ReplaceAll(makeWords.ReplaceAllString(recipe, "$$${1}"), "$$", "$"))
+			}
+		}
+	case strings.HasPrefix(name, "Dockerfile"), strings.HasSuffix(name, ".dockerfile"):
+		for _, m := range layer.FindAllStringSubmatch(strings.ReplaceAll(text, "\\\n", " "), 100) {
+			scripts = append(scripts, m[1])
+		}
+	case strings.HasSuffix(name, ".yml"), strings.HasSuffix(name, ".yaml"):
+		for _, m := range runStep.FindAllStringSubmatch(text, 100) {
+			scripts = append(scripts, m[1])
+		}
+	}
+	var all []act
+	for _, script := range scripts[:min(len(scripts), 400)] {
+		r := s.reader("script")
+		if r.script(script, pipe{}) != nil {
+			continue // of another dialect, or a part: its words are judged
+		}
+		for _, b := range r.acts {
+			b.later, b.script = true, true
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+var (
+	shellHead = regexp.MustCompile(`^\s*#! ?/(usr/)?bin/(env )?(ba|da|z)?sh\b`)
+	makeWords = regexp.MustCompile(`\$[({](\w+)[)}]`)
+	layer     = regexp.MustCompile(`(?m)^RUN (?:--\S+ )*([^\[][^\n]*)$`)
+	runStep   = regexp.MustCompile(`(?m)^\s*(?:-\s+)?(?:run|script|command):\s*([^|>\n][^\n]*)$`)
+)
+
+// unasked are files whose commands run when a project is opened, installed or committed.
+var unasked = regexp.MustCompile(`(^|/)(package\.json|setup\.py|conftest\.py|build\.rs|postinstall\.js|\.envrc|\.vscode/.*|\.devcontainer/.*|\.husky/.*|\.githooks/.*|hooks/.*|\.?\w*(rc|profile)|.*\.pth|sitecustomize\.py|usercustomize\.py|\.eslintrc\.js|.*\.config\.[mc]?[jt]s)$`)
+
+// installs: setting a machine up is the usual work of such files.
+func installs(a act) bool {
+	return slices.Contains([]string{"sudo", "apt-get", "apt", "brew", "apk", "dnf", "yum", "npm", "pip"}, a.program) || slices.Contains(a.through, "sudo")
 }
 
 // language is the interpreter of files that run by themselves: when a project is

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"context"
 	_ "embed"
 	"fmt"
 	"regexp"
@@ -9,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
-
-	"dure/runtime/tool"
 )
 
 //go:embed rules.yaml
@@ -20,6 +17,7 @@ var builtin []byte
 type Rules struct {
 	rules []rule
 	src   sources
+	known *ordinary
 }
 
 // Builtin are the rules that dure comes with.
@@ -42,10 +40,12 @@ type document struct {
 
 // source is a rule as it is written.
 type source struct {
-	Name   string  `yaml:"name"`
-	Class  string  `yaml:"class"`
-	Action string  `yaml:"action"` // block, refuse, or note
-	Why    string  `yaml:"why"`
+	Name   string `yaml:"name"`
+	Class  string `yaml:"class"`
+	Action string `yaml:"action"` // block, refuse, or note
+	Why    string `yaml:"why"`
+	// Setup: scripts that set machines up do it, so it may be written into one.
+	Setup  bool    `yaml:"setup"`
 	Match  []match `yaml:"match"`
 	Unless []match `yaml:"unless"`
 }
@@ -96,6 +96,10 @@ func Parse(data []byte, places map[string][]string) (*Rules, error) {
 	r := &Rules{src: doc.Sources}
 	if err := r.src.compile(); err != nil {
 		return nil, fmt.Errorf("rules: %w", err)
+	}
+	var err error
+	if r.known, err = parseOrdinary(ordinaryData, &r.src, doc.Sets); err != nil {
+		return nil, err
 	}
 	names := map[string]bool{}
 	for i, s := range doc.Rules {
@@ -213,87 +217,4 @@ func (r *rule) excused(a *act, m *matcher) bool {
 		}
 		return !slices.ContainsFunc(a.paths(), func(p string) bool { return m.path.MatchString(p) && !u.path.MatchString(p) })
 	})
-}
-
-// Finding is what the rules say of a call.
-type Finding struct {
-	// Action is "allow", "note" (allow, and monitors look), "refuse", "block", or "open"
-	// where the rules cannot say.
-	Action string
-	Rule   string
-	Class  string
-	Why    string
-}
-
-// Look finds what speaks against a call; the worst counts. What the agent thought does
-// not: it is judged by what it does.
-func (r *Rules) Look(call tool.Call) (f Finding) {
-	defer func() {
-		// A command that breaks its reader is one that nobody has read.
-		if broken := recover(); broken != nil {
-			f = Finding{Action: "refuse", Rule: "unreadable", Class: "form", Why: "the command cannot be read"}
-		}
-	}()
-	acts, err := r.src.acts(call)
-	if err != nil {
-		return Finding{Action: "refuse", Rule: "unreadable", Class: "form", Why: fmt.Sprintf("%.300s", err.Error())}
-	}
-	return r.worst(acts)
-}
-
-// LookThrough is Look that reads also what the agent thought before the call.
-func (r *Rules) LookThrough(call tool.Call) Finding {
-	thought := r.worst([]act{{program: "reasoning", tool: "reasoning", text: call.Reasoning}})
-	if f := r.Look(call); f.Action == "block" || thought.Action == "allow" {
-		return f
-	}
-	return thought
-}
-
-func (r *Rules) worst(acts []act) Finding {
-	found := Finding{Action: "allow"}
-	for i := range acts {
-		for j := range r.rules {
-			rule := &r.rules[j]
-			if weight[rule.Action] <= weight[found.Action] || acts[i].later && rule.Action != "block" || !rule.fits(&acts[i]) {
-				continue
-			}
-			found = Finding{Action: rule.Action, Rule: rule.Name, Class: rule.Class, Why: rule.Why}
-		}
-		if weight[found.Action] <= weight["open"] && open(acts[i].program) {
-			switch {
-			case strings.Contains(acts[i].full, readMark):
-				found = Finding{Action: "open", Rule: UnknownScript, Class: "form", Why: "it runs text that a program printed or a file holds, and that nobody has read; write the commands out, or put them into a script and run that"}
-			case found.Rule != UnknownScript:
-				found = Finding{Action: "open", Rule: UnknownProgram, Class: "form", Why: "which program it runs is known only when it runs; write its name out"}
-			}
-		}
-	}
-	return found
-}
-
-// weight orders findings.
-var weight = map[string]int{"allow": 0, "note": 1, "open": 2, "refuse": 3, "block": 4}
-
-// What a finding that is open is about.
-const (
-	UnknownScript  = "unknown-script"  // text that a program printed or a file holds is run as commands
-	UnknownProgram = "unknown-program" // the name of a program stands in a variable
-)
-
-// Judge implements tool.Judge by the rules alone, with OpenScripts for what they leave
-// open.
-func (r *Rules) Judge(_ context.Context, call tool.Call) (tool.Verdict, error) {
-	return OpenScripts.settle(r.Look(call)).verdict(), nil
-}
-
-func (f Finding) verdict() tool.Verdict {
-	v := tool.Verdict{Decision: tool.Allow, By: "rules", Rule: f.Rule, Reason: f.Why}
-	switch f.Action {
-	case "refuse":
-		v.Decision = tool.Refuse
-	case "block":
-		v.Decision = tool.Block
-	}
-	return v
 }

@@ -69,6 +69,9 @@ func (r *reader) run(a act, input string) error {
 	}
 	return r.all(
 		func() error {
+			if code == "" && input != "" && input != unknown && slices.Contains(compilers, versionless(a.program)) && slices.Contains(a.args, "-") {
+				return r.code(a, input) // its source comes in
+			}
 			if code == "" || a.program == "sed" || a.program == "vim" || a.program == "ed" {
 				return nil
 			}
@@ -87,13 +90,16 @@ func (r *reader) run(a act, input string) error {
 	)
 }
 
+// compilers take source on their standard input, as -.
+var compilers = []string{"go", "gcc", "cc", "clang", "g++", "clang++", "tcc", "rustc", "swift", "runghc", "tsx", "ts-node", "kotlinc", "dart", "java"}
+
 // wrapped reads the program that a wrapper's arguments name.
 func (r *reader) wrapped(a act, w wrapper, input string) error {
 	if err := r.add(a); err != nil {
 		return err
 	}
 	inner, sets := unwrap(w, a.args)
-	if len(inner) == 0 {
+	if len(inner) == 0 || a.program == "command" && (a.args[0] == "-v" || a.args[0] == "-V") { // it asks where a program is
 		return nil
 	}
 	b := a
@@ -188,6 +194,9 @@ func (r *reader) shell(a act, input string) error {
 	o := shellOptions(a.args)
 	if o.command {
 		return r.apart(func() error {
+			if len(o.rest) > 0 {
+				r.set("0", o.rest[0])
+			}
 			r.positional(o.rest[min(1, len(o.rest)):]) // the first one is $0
 			return r.inner(o.script, around)
 		})

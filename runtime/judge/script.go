@@ -16,9 +16,9 @@ const (
 	maxScript = 256 << 10 // bytes
 	maxActs   = 5000
 	maxDepth  = 8        // scripts within scripts
-	maxSteps  = 20_000   // commands and words read, each time they are
+	maxSteps  = 10_000   // commands and words read, each time they are
 	maxValue  = 16 << 10 // bytes of a variable
-	maxBytes  = 8 << 20  // of all that is expanded
+	maxBytes  = 2 << 20  // of all that is expanded
 )
 
 // errTooMuch: the command is beyond what is read.
@@ -33,6 +33,7 @@ type reader struct {
 	files map[string]string   // what it wrote, by path from the root
 	// tainted are files of the workspace that it put a secret into.
 	tainted map[string]bool
+	leaks   bool // one of them is in the workspace
 	aliases map[string]string
 	funcs   map[string]*syntax.FuncDecl
 	called  map[string]int // how often a function's body was read
@@ -45,6 +46,8 @@ type reader struct {
 	bytes int
 	// hidden: what is read was found only by decoding.
 	hidden bool
+	// guess: what is read may be a command, or another text.
+	guess bool
 }
 
 // readScript reads a shell command. Text that is no shell script is an error.
@@ -134,6 +137,9 @@ func (r *reader) statement(s *syntax.Stmt, p pipe) error {
 	}
 	if err := r.keep(s, p.input); err != nil {
 		return err
+	}
+	if s.Cmd == nil && len(p.reads)+len(p.writes) > 0 { // files are opened by it alone
+		return r.add(act{program: "redirect", full: "redirect", reads: p.reads, writes: p.writes})
 	}
 	return r.command(s.Cmd, p)
 }
@@ -275,7 +281,7 @@ func (r *reader) add(a act) error {
 		return errTooMuch
 	}
 	a.cwd = r.cwd
-	a.tool, a.hidden = r.tool, a.hidden || r.hidden
+	a.tool, a.hidden, a.guess = r.tool, a.hidden || r.hidden, a.guess || r.guess
 	r.taint(&a)
 	r.acts = append(r.acts, a)
 	return nil
@@ -285,6 +291,11 @@ func (r *reader) add(a act) error {
 func (r *reader) call(c *syntax.CallExpr, p pipe) error {
 	if err := r.substitutions(c); err != nil {
 		return err
+	}
+	if word := contrivedCommand(c); word != "" {
+		if err := r.add(act{program: "contrived", full: word}); err != nil {
+			return err
+		}
 	}
 	var sets []string
 	for _, a := range c.Assigns {
@@ -296,13 +307,14 @@ func (r *reader) call(c *syntax.CallExpr, p pipe) error {
 	}
 	words := r.fields(c.Args...)
 	if len(words) == 0 {
-		if len(sets) > 0 || len(p.writes) > 0 {
+		if len(sets) > 0 || len(p.writes) > 0 || len(p.reads) > 0 {
 			return r.add(act{program: "set", sets: sets, reads: p.reads, writes: p.writes})
 		}
 		return nil
 	}
 	a := act{full: words[0], args: words[1:], sets: sets, from: p.from, to: p.to, reads: p.reads, writes: p.writes}
 	a.program, a.secret = base(a.full), p.secret
+	a.own = r.funcs[a.full] != nil || r.aliases[a.full] != ""
 	if err := r.known(a, p); err != nil {
 		return err
 	}

@@ -37,10 +37,13 @@ func (s *sources) compile() error {
 	return nil
 }
 
+// maxName is what the kernel takes as a file's name.
+const maxName = 4096
+
 // secretFile says whether a file holds a secret: by its name, or because this command
 // wrote one into it.
 func (r *reader) secretFile(p string) bool {
-	if p == "" {
+	if p == "" || len(p) > maxName {
 		return false
 	}
 	if len(r.tainted) > 0 && r.tainted[r.at(p)] {
@@ -54,6 +57,9 @@ func (r *reader) secretFile(p string) bool {
 func (r *reader) secretWord(w string) bool {
 	if strings.Contains(w, secretMark) {
 		return true
+	}
+	if strings.Contains(w, "://") && !strings.Contains(w, "@") && !strings.HasPrefix(w, "file:") {
+		return false // an address, whatever its path is called
 	}
 	if r.secretFile(strings.TrimLeft(w, "@<:")) {
 		return true
@@ -120,7 +126,7 @@ var copies = []string{"cp", "mv", "ln", "install", "rsync"}
 // taint follows a secret into the files that a command writes.
 func (r *reader) taint(a *act) {
 	a.secret = a.secret || r.carries(a)
-	a.leaks = len(r.tainted) > 0
+	a.leaks = r.leaks
 	if !a.secret {
 		return
 	}
@@ -132,8 +138,9 @@ func (r *reader) taint(a *act) {
 		to = append(to, a.args...)
 	}
 	for _, p := range to {
-		if p = r.at(p); strings.HasPrefix(p, workspace+"/") {
+		if p = r.at(p); strings.HasPrefix(p, workspace+"/") || strings.HasPrefix(p, "/tmp/") {
 			r.tainted[p] = true
+			r.leaks = r.leaks || strings.HasPrefix(p, workspace+"/")
 		}
 	}
 }

@@ -31,6 +31,9 @@ func (r *reader) mark(list []*syntax.Stmt) string {
 	mark := computed
 	for _, s := range list {
 		heads := r.heads(s)
+		if len(heads) == 1 && settings.MatchString(heads[0]) && heads[0] != "perl" && heads[0] != "go" && !r.secretive(s) {
+			mark = unknown // settings of the shell
+		}
 		if slices.ContainsFunc(heads, func(p string) bool { return slices.Contains(tells, p) }) {
 			mark = telling + strings.TrimPrefix(mark, computed)
 		}
@@ -123,6 +126,9 @@ func (r *reader) risky(w *syntax.Word) bool {
 		if list, ok := r.lists[p.Param.Value]; ok && !known {
 			value, known = strings.Join(list, " "), true
 		}
+		if _, list := r.lists[p.Param.Value]; p.Index != nil && !list {
+			found = true // an element of what is not known
+		}
 		cuts := p.Slice != nil || p.Repl != nil || p.Length || p.Excl || p.Exp != nil && !substitutes(p.Exp.Op)
 		if cuts && (!known || open(value)) || p.Repl != nil && len(value) > 256 {
 			found = true
@@ -172,6 +178,8 @@ func (e environ) Get(name string) expand.Variable {
 		return set("~")
 	case "PWD":
 		return set(e.r.cwd)
+	case "PPID":
+		return set("1") // what runs the agent, whatever its number
 	case "!":
 		return set(child)
 	case "TMPDIR":
