@@ -38,7 +38,8 @@ type connection struct {
 	extended bool
 
 	writing sync.Mutex
-	events  int64 // number of the last event that this connection made up itself
+	reason  string // why the session ended, once it has
+	events  int64  // number of the last event that this connection made up itself
 }
 
 // connect answers GET /v1/realtime: a new session, or with resume and last_seq one that
@@ -228,6 +229,10 @@ func (c *connection) configure(ctx context.Context, k wire.Configure) error {
 	for _, one := range warnings {
 		c.warn(one)
 	}
+	if note, ok := c.s.noVoice(next.Config.Voice); ok {
+		c.warn(wire.Warning{Param: "session.audio.output.voice", Message: note})
+		next.Config.Voice = base.Config.Voice
+	}
 	c.desk.ask(k.ID, next)
 	return c.session.Do(ctx, turn.Update{ID: k.ID, Config: next.Config})
 }
@@ -251,6 +256,8 @@ func (c *connection) write(ctx context.Context, a *voice.Attachment) {
 
 func (c *connection) tell(out voice.Out) error {
 	switch n := out.Notice.(type) {
+	case turn.Closed:
+		c.reason = n.Reason
 	case turn.SessionCreated:
 		if c.extended {
 			defer func() {
@@ -293,7 +300,7 @@ func (c *connection) goodbye(err error) {
 	code, reason := websocket.CloseNormalClosure, ""
 	switch {
 	case errors.Is(err, io.EOF):
-		reason = "the session has ended"
+		reason = c.reason
 	case errors.Is(err, voice.ErrReplaced):
 		code, reason = websocket.ClosePolicyViolation, "replaced: the session goes on in another connection"
 	case errors.Is(err, voice.ErrExpired):

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,14 @@ import (
 	"dure/audio/realtime/wire"
 	"dure/audio/voice"
 )
+
+// noVoice says that there is no voice of a name.
+func (s *Server) noVoice(name string) (note string, ok bool) {
+	if name == "" || len(s.o.Voices) == 0 || slices.Contains(s.o.Voices, name) {
+		return "", false
+	}
+	return fmt.Sprintf("there is no voice %q here, %s speaks; there are %s", name, s.o.Voices[0], strings.Join(s.o.Voices, ", ")), true
+}
 
 func missing(what string) error {
 	return &wire.Error{Type: wire.TypeServer, Code: "engine_missing", Message: what + " is not installed: make voice, or dure voice install, fetches it"}
@@ -40,6 +49,9 @@ func (s *Server) speech(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		refuse(w, err)
 		return
+	}
+	if note, ok := s.noVoice(ask.Voice); ok {
+		warnings = append(warnings, wire.Warning{Param: "voice", Message: note})
 	}
 	warn(w, warnings)
 	out := &sound{w: w, flush: http.NewResponseController(w), events: ask.Events, wav: ask.Format == "wav"}

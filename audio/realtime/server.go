@@ -25,6 +25,9 @@ type Options struct {
 	// install.
 	STT voice.STT
 	TTS voice.TTS
+	// Voices are the names of the voices, the usual one first. Another name means that
+	// one, with a warning.
+	Voices []string
 	// Identify says who shows a secret (a key, or "" for none), or why they may not. Who it
 	// is means nothing here: it counts sessions, and comes back in Prepare.
 	Identify func(r *http.Request, secret string) (holder string, err error)

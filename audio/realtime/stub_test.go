@@ -111,7 +111,7 @@ func rig(t *testing.T, said string) *httptest.Server {
 			return r.Header.Get("Origin") == "" || r.Header.Get("Origin") == "http://localhost"
 		},
 		Prepare: func(_ *http.Request, _ string, c turn.Config) (voice.Options, error) {
-			return voice.Options{Config: c, VAD: &loudVAD{}, STT: hearsWords{said}, TTS: tone{}, Responder: echo{}}, nil
+			return voice.Options{Config: c, VAD: &loudVAD{}, STT: hearsWords{said}, TTS: tone{}, Responder: echo{}, Keep: 8 * time.Second}, nil
 		},
 	})
 	srv := httptest.NewServer(s.Handler())

@@ -108,7 +108,7 @@ func (w *owner) tick() {
 	if d, ok := w.state.Deadline(); ok && now >= d {
 		w.tell(turn.Tick{})
 	}
-	if !w.here && now-w.gone >= keepFor {
+	if !w.here && now-w.gone >= w.keep() {
 		w.tell(turn.Close{Reason: "expired"})
 	}
 }

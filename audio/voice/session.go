@@ -28,9 +28,20 @@ type Options struct {
 	// Relieve is called when frames are late three times in a row: others are to
 	// compute less. It returns at once. May be nil.
 	Relieve func()
+	// Keep is how long the session waits for a client that is gone; 0 is 30 s, which is
+	// also the most.
+	Keep time.Duration
 	// Phrases keeps the sound of fixed phrases for all sessions; nil keeps none.
 	Phrases *Phrases
 	Log     *slog.Logger
+}
+
+// keep is how long the session waits for its client.
+func (w *owner) keep() time.Duration {
+	if w.o.Keep > 0 {
+		return min(w.o.Keep, keepFor)
+	}
+	return keepFor
 }
 
 // inboxSize bounds what a client may have told and the owner has not read.

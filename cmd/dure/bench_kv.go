@@ -18,6 +18,7 @@ import (
 	"dure/inference/bench"
 	benchkv "dure/inference/bench/kv"
 	"dure/inference/engine"
+	"dure/kvcache/codec"
 )
 
 // kvBench measures what is lost when keys and values are kept in fewer bits.
@@ -33,6 +34,7 @@ type kvBench struct {
 	time               time.Duration
 	fast, asJSON, rows bool
 	noKeep             bool
+	calibrate          bool
 	journal            string
 }
 
@@ -46,13 +48,14 @@ kept, with the f16 cache of the same model on the same engine: the divergence of
 next token's distribution over tokens that follow a context, needles, tasks like
 RULER's, repetition of the context, and many questions on one state. Texts are made
 from the seed. What is found is kept in DURE_HOME/` + qualityName + `: a type or class over
-the bound is then refused at load, and ` + "`dure plan`" + ` and ` + "`dure ps`" + ` show its loss.
+the bound is then refused at load (small and calibrated may lose as much as q4_0 cells
+of the same model), and ` + "`dure plan`" + ` and ` + "`dure ps`" + ` show its loss.
 
 Ctrl-C and --max-time end with what was measured until then, and --journal goes on
 with it. What else computes meanwhile changes no figure but the speeds. ` + synthModel + `
 stands for a synthetic hybrid: it shows that states are parked and set right, and says
 nothing about quality.`,
-		Example: "  dure bench kv\n  dure bench kv gemma-3-270m --max-time 30m\n  dure bench kv smollm2-135m --fast --json\n  dure bench kv --kv q8_0,q4_0 --classes none --lengths 4k",
+		Example: "  dure bench kv\n  dure bench kv gemma-3-270m --max-time 30m\n  dure bench kv smollm2-135m --fast --json\n  dure bench kv --kv q8_0,q4_0 --classes none --lengths 4k\n  dure bench kv smollm2-135m --calibrate",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return b.run(cmd, args) },
 	}
@@ -73,7 +76,9 @@ nothing about quality.`,
 	f.BoolVar(&b.asJSON, "json", false, "print JSON")
 	f.BoolVar(&b.rows, "samples", false, "with --json: each context and question too")
 	f.StringVar(&b.journal, "journal", "", "file that keeps each part as it is measured; a later run with it goes on, also with more texts and documents")
+	f.BoolVar(&b.calibrate, "calibrate", false, "only calibrate the model anew, for --cache-class calibrated, on texts of another seed than those that are measured")
 	f.BoolVar(&b.noKeep, "no-keep", false, "do not remember what was found")
+	cmd.MarkFlagsMutuallyExclusive("calibrate", "no-keep")
 	return cmd
 }
 
@@ -83,6 +88,7 @@ type kvRig struct {
 	model    *gguf.Model
 	geometry *gguf.Geometry
 	subject  benchkv.Subject
+	basis    *codec.Basis // nil where nothing needs it
 	remove   func()
 }
 
@@ -94,12 +100,22 @@ func (b *kvBench) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer r.remove()
+	if b.calibrate {
+		return b.makeBasis(ctx, r)
+	}
 	opt, err := b.options(cmd, r)
 	if err != nil {
 		return err
 	}
+	if err := b.haveBasis(ctx, r, opt); err != nil {
+		return err
+	}
 	opt.Tell = func(line string) { r.say("%s", line) }
-	j, err := openKVJournal(b.journal, kvJournalHead(r.subject, opt))
+	head := kvJournalHead(r.subject, opt)
+	if r.basis != nil {
+		head.Basis = fmt.Sprintf("%x", r.basis.Fingerprint())
+	}
+	j, err := openKVJournal(b.journal, head)
 	if err != nil {
 		return err
 	}
@@ -116,6 +132,7 @@ func (b *kvBench) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	report := benchkv.NewReport(opt, out, benchkv.DefaultBound(), r.rotation)
+	codecsOf(&report, r.basis)
 	if report.Subject = r.subject; r.subject.Synthetic {
 		report.Unjudged()
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 
 	benchkv "dure/inference/bench/kv"
@@ -11,29 +10,42 @@ import (
 // allClasses stands for all of them.
 const allClasses = "all"
 
-// calibrationTokens are read to make a model's basis, of texts that are not measured.
-const calibrationTokens = 4096
-
-// parkedSettings are classes of parked states by their names.
-func parkedSettings(names []string) (out []benchkv.Setting, err error) {
-	classes := codec.Classes()
+// parkedClasses reads the names of classes.
+func parkedClasses(names []string) (classes []codec.Class, err error) {
 	switch {
 	case slices.Equal(names, []string{"none"}):
 		return nil, nil
-	case !slices.Equal(names, []string{allClasses}):
-		classes = nil
-		for _, name := range names {
-			c, err := codec.ParseClass(name)
-			if err != nil {
-				return nil, err
-			}
-			classes = append(classes, c)
+	case slices.Equal(names, []string{allClasses}):
+		return codec.Classes(), nil
+	}
+	for _, name := range names {
+		c, err := codec.ParseClass(name)
+		if err != nil {
+			return nil, err
+		}
+		classes = append(classes, c)
+	}
+	return classes, nil
+}
+
+// parkedSettings are classes of parked states. The basis is the one that the rig has
+// when they are measured.
+func parkedSettings(classes []codec.Class, r *kvRig) (out []benchkv.Setting) {
+	for _, c := range classes {
+		out = append(out, benchkv.Setting{Name: c.String(), Tier: benchkv.Parked, Beside: besideCells(c),
+			Make: func(g benchkv.Ground) (benchkv.Transform, error) { return newParking(c, g, r.basis) }})
+	}
+	return out
+}
+
+// codecsOf enters the coding of each class into a report.
+func codecsOf(report *benchkv.Report, basis *codec.Basis) {
+	for i := range report.Results {
+		x := &report.Results[i]
+		if c, err := codec.ParseClass(x.Setting); err == nil && x.Tier == benchkv.Parked {
+			x.Codec = codecKey(c, basis)
 		}
 	}
-	for _, c := range classes {
-		out = append(out, benchkv.Setting{Name: c.String(), Tier: benchkv.Parked, Make: func(g benchkv.Ground) (benchkv.Transform, error) { return newParking(c, g) }})
-	}
-	return out, nil
 }
 
 // parking is a class of the codec for one model.
@@ -43,16 +55,9 @@ type parking struct {
 	basis *codec.Basis
 }
 
-func newParking(c codec.Class, g benchkv.Ground) (p parking, err error) {
-	p.class = c
-	if p.form, err = codec.FormOf(g.Geometry, g.Layout); err != nil || c != codec.Calibrated {
-		return p, err
-	}
-	state, err := g.State(calibrationTokens)
-	if err != nil {
-		return p, fmt.Errorf("read a text to calibrate on: %w", err)
-	}
-	p.basis, err = codec.Calibrate(p.form, state)
+func newParking(c codec.Class, g benchkv.Ground, basis *codec.Basis) (p parking, err error) {
+	p.class, p.basis = c, basis
+	p.form, err = codec.FormOf(g.Geometry, g.Layout)
 	return p, err
 }
 

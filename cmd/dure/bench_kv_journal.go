@@ -29,6 +29,7 @@ type kvHead struct {
 	Follow      int             `json:"follow"`
 	Repeats     int             `json:"repeats"`
 	Seed        uint64          `json:"seed"`
+	Basis       string          `json:"basis,omitempty"` // of the class that is calibrated
 }
 
 func kvJournalHead(s benchkv.Subject, opt benchkv.Options) kvHead {

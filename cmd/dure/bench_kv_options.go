@@ -36,7 +36,7 @@ func (b *kvBench) options(cmd *cobra.Command, r *kvRig) (opt benchkv.Options, er
 	if b.fast {
 		b.look(cmd, &opt)
 	}
-	opt.Settings, err = b.settings()
+	opt.Settings, err = b.settings(r)
 	return opt, err
 }
 
@@ -93,13 +93,13 @@ func (b *kvBench) lengthsOf(flag string, given []string, trained, room int) (out
 	return out, nil
 }
 
-func (b *kvBench) settings() ([]benchkv.Setting, error) {
+func (b *kvBench) settings(r *kvRig) ([]benchkv.Setting, error) {
 	out := []benchkv.Setting{benchkv.Control()}
-	classes, err := parkedSettings(b.classes)
+	classes, err := parkedClasses(b.classes)
 	if err != nil {
 		return nil, fmt.Errorf("--classes: %w", err)
 	}
-	out = append(out, classes...)
+	out = append(out, parkedSettings(classes, r)...)
 	if !b.fast {
 		out = append(out, benchkv.Noise())
 	}

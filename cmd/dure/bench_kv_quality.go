@@ -25,6 +25,8 @@ type qualityRow struct {
 	Tier        string `json:"tier"` // hot or parked
 	// Rotation is what the engine does before it stores.
 	Rotation benchkv.Rotation `json:"rotation"`
+	// Codec is the coding of a parked class (codecKey): figures of another say nothing.
+	Codec string `json:"codec,omitempty"`
 
 	Model string `json:"model"` // for people
 	Dure  string `json:"dure"`
@@ -49,7 +51,7 @@ type qualityRow struct {
 }
 
 func (r qualityRow) same(o qualityRow) bool {
-	return r.Engine == o.Engine && r.Fingerprint == o.Fingerprint && r.Setting == o.Setting && r.Tier == o.Tier && r.Rotation == o.Rotation
+	return r.Engine == o.Engine && r.Fingerprint == o.Fingerprint && r.Setting == o.Setting && r.Tier == o.Tier && r.Rotation == o.Rotation && r.Codec == o.Codec
 }
 
 // qualityName has the number of its form, as measured-1.json does: a later form has
@@ -155,7 +157,7 @@ func keepQuality(home string, report benchkv.Report) (notes []string, err error)
 
 func newQualityRow(report benchkv.Report, x benchkv.Result) qualityRow {
 	row := qualityRow{
-		Engine: report.Subject.Engine, Fingerprint: report.Subject.Fingerprint, Setting: x.Setting, Tier: string(x.Tier), Rotation: x.Rotation,
+		Engine: report.Subject.Engine, Fingerprint: report.Subject.Fingerprint, Setting: x.Setting, Tier: string(x.Tier), Rotation: x.Rotation, Codec: x.Codec,
 		Model: report.Subject.Model, Dure: report.Subject.Dure, Seed: report.Seed,
 		Contexts: x.Contexts, Rows: x.Rows, Broken: x.Broken, Mean: x.Mean, Tail: x.Tail, Max: x.Max, Top: x.Top,
 		BytesPerToken: x.BytesPerToken, Ratio: x.Ratio, Bound: report.Bound, Verdict: x.Verdict,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -8,11 +9,13 @@ import (
 
 	"dure/inference/llm"
 	"dure/inference/prefix"
+	"dure/kvcache/codec"
 )
 
 // cacheOptions say how much of what was computed is kept outside of the context.
 type cacheOptions struct {
 	ram, disk string // amounts; "" is the usual
+	class     string // quality class of what lies on disk; "" is the usual
 }
 
 // cacheFolder of the home folder holds the states on disk.
@@ -25,6 +28,7 @@ func (o *cacheOptions) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.ram, "cache-ram", "", "memory of each model for the states of conversations that wait, 0 for none, and then none on disk (a quarter of what is free, 8GiB at most)")
 	f.StringVar(&o.disk, "cache-disk", usualCacheDisk, "disk of each model for the states of conversations, which then outlive the server, 0 for none; they hold what was said and lie in DURE_HOME/cache")
+	f.StringVar(&o.class, "cache-class", codec.Exact.String(), "how states are stored on disk: exact, or smaller with a loss that dure bench kv has measured for the model: near, near-small, small, or calibrated, which dure bench kv MODEL --calibrate prepares")
 }
 
 // mostCacheRAM is taken without being asked for.
@@ -38,9 +42,12 @@ func (o *cacheOptions) apply(cfg *llm.Config, home string, free uint64) error {
 		return err
 	}
 	disk, err := cacheAmount("--cache-disk", o.disk, 0)
+	class, wrong := codec.ParseClass(cmp.Or(o.class, codec.Exact.String()))
 	switch {
 	case err != nil:
 		return err
+	case wrong != nil:
+		return fmt.Errorf("--cache-class: %w", wrong)
 	case ram > int64(free):
 		return fmt.Errorf("--cache-ram %s: %s are free beside the model", o.ram, size(int64(free)))
 	case ram == 0 && o.disk != "0" && o.disk != usualCacheDisk:
@@ -48,7 +55,7 @@ func (o *cacheOptions) apply(cfg *llm.Config, home string, free uint64) error {
 	}
 	cfg.CacheRAM = ram
 	if disk > 0 && ram > 0 {
-		cfg.CacheDisk = prefix.Disk{Dir: filepath.Join(home, cacheFolder), Bytes: disk}
+		cfg.CacheDisk = prefix.Disk{Dir: filepath.Join(home, cacheFolder), Bytes: disk, Class: class}
 	}
 	return nil
 }
@@ -61,8 +68,8 @@ func cacheNote(cfg llm.Config) string {
 	case cfg.CacheDisk.Bytes == 0:
 		return fmt.Sprintf("states of conversations that wait take up to %s of memory", size(cfg.CacheRAM))
 	}
-	return fmt.Sprintf("states of conversations that wait take up to %s of memory, and %s of disk in %s", size(cfg.CacheRAM),
-		size(cfg.CacheDisk.Bytes), cfg.CacheDisk.Dir)
+	return fmt.Sprintf("states of conversations that wait take up to %s of memory, and %s of disk in %s, class %v", size(cfg.CacheRAM),
+		size(cfg.CacheDisk.Bytes), cfg.CacheDisk.Dir, cfg.CacheDisk.Class)
 }
 
 func cacheAmount(flag, text string, usual int64) (int64, error) {

@@ -39,6 +39,7 @@ var formats = []struct{ file, version string }{
 	{`pools-\d+\.json`, "in the name"},
 	{`steps-\d+\.json`, "in the name"},
 	{`kv-quality-\d+\.json`, "in the name"},
+	{`kv-basis-\d+-[0-9a-f]{64}`, "in the name, and at its beginning"},
 	{`copies-\d+\.json`, "in the name"},
 	{`swarm/[^/]+/log\.db(-wal|-shm)?`, "in its schema"},
 	{`swarm/.*`, "an agent's files, caches of dependencies, a socket"},

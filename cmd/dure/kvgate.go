@@ -10,6 +10,7 @@ import (
 	"dure/inference"
 	benchkv "dure/inference/bench/kv"
 	"dure/inference/plan"
+	"dure/inference/prefix"
 	"dure/kvcache/codec"
 )
 
@@ -25,6 +26,7 @@ type kvGate struct {
 	// used but by force.
 	unread error
 	force  bool
+	basis  *codec.Basis // of the model, for codec.Calibrated
 }
 
 // newKVGate reads what was measured; file and geometry are nil where they are not known.
@@ -67,19 +69,65 @@ func (g kvGate) class(c codec.Class) (offered bool, why string) {
 		return true, ""
 	}
 	name := "class " + c.String()
-	like := qualityRow{Engine: g.engine, Fingerprint: g.fingerprint, Setting: c.String(), Tier: string(benchkv.Parked)}
+	like := qualityRow{Engine: g.engine, Fingerprint: g.fingerprint, Setting: c.String(), Tier: string(benchkv.Parked), Codec: codecKey(c, g.basis)}
 	k := known(g.rows, like)
 	switch {
 	case g.unread != nil:
 		return false, fmt.Sprintf("%s: %v", name, g.unread)
 	case !k.Measured:
-		return false, fmt.Sprintf("%s is not measured for this model; `dure bench kv %s` measures it", name, g.model)
+		return false, fmt.Sprintf("%s is not measured for this model", name)
 	}
 	verdict, why := benchkv.DefaultBound().Judge(k.Figures)
+	if besideCells(c) {
+		verdict, why = benchkv.DefaultBound().JudgeBeside(k.Figures, g.cells())
+	}
 	if verdict != benchkv.Passed {
 		return false, fmt.Sprintf("%s: %s: %s", name, verdict, why)
 	}
 	return true, ""
+}
+
+// cells are what is known of the cells that a class may lose as much as.
+func (g kvGate) cells() benchkv.Known {
+	keys, values, err := benchkv.ParseTypes(benchkv.CellsBeside)
+	if err != nil {
+		return benchkv.Known{}
+	}
+	return known(g.rows, qualityRow{Engine: g.engine, Fingerprint: g.fingerprint, Setting: benchkv.CellsBeside, Tier: string(benchkv.Hot), Rotation: rotationOf(g.geometry, keys, values)})
+}
+
+// besideCells are the classes that are made to lose as much as those cells.
+func besideCells(c codec.Class) bool { return c == codec.Small || c == codec.Calibrated }
+
+// codecKey tells the coding of a class from earlier ones, and from that with another
+// basis.
+func codecKey(c codec.Class, b *codec.Basis) string {
+	if c != codec.Calibrated || b == nil {
+		return strconv.Itoa(codec.Version)
+	}
+	return fmt.Sprintf("%d, basis %x", codec.Version, b.Fingerprint())
+}
+
+// admitClass refuses a class of stored states that was not found good enough for the
+// model, and gives the one that needs it its basis.
+func (g kvGate) admitClass(home string, d *prefix.Disk, m *gguf.Model) error {
+	if d.Bytes == 0 || d.Class <= codec.Exact || g.geometry == nil {
+		return nil
+	}
+	if d.Class == codec.Calibrated {
+		print, err := fingerprintOf(m)
+		if err == nil {
+			d.Basis, g.basis, err = readBasis(home, print, g.geometry)
+		}
+		if err != nil {
+			return loadError("model %s: --cache-class %v: %v; `dure bench kv %s --calibrate` makes one", g.model, d.Class, err, g.model)
+		}
+	}
+	if offered, why := g.class(d.Class); !offered && !g.force {
+		return loadError("model %s: --cache-class %s; `dure bench kv %s` measures it; take --cache-class %v, or --force, and answers that go on from such a state say so",
+			g.model, strings.TrimPrefix(why, "class "), g.model, codec.Exact)
+	}
+	return nil
 }
 
 // admit puts what is to be said of a load's cache into its placement, or refuses it.

@@ -86,14 +86,21 @@ func TestKVGate(t *testing.T) {
 func TestKVGateOfClasses(t *testing.T) {
 	g := someGate(t, true) // force is for types of the cache
 	row := g.rows[0]
-	row.Tier, row.Rotation, row.Setting = "parked", benchkv.Rotation{}, codec.Near.String()
+	row.Tier, row.Rotation, row.Setting, row.Codec = "parked", benchkv.Rotation{}, codec.Near.String(), codecKey(codec.Near, nil)
 	g.rows = append(g.rows, row)
+	row.Codec, row.Setting = "0", codec.NearSmall.String() // coded as by an earlier dure
+	g.rows = append(g.rows, row)
+	row.Codec = codecKey(codec.Small, nil)
 	row.Mean.Value, row.Setting = 0.5, codec.Small.String()
 	g.rows = append(g.rows, row)
-	for c, says := range map[codec.Class]string{codec.Exact: "", codec.Near: "", codec.Small: "mean KLD 0.5", codec.Calibrated: "not measured"} {
+	for c, says := range map[codec.Class]string{codec.Exact: "", codec.Near: "", codec.NearSmall: "not measured", codec.Small: "mean KLD 0.5", codec.Calibrated: "not measured"} {
 		if ok, why := g.class(c); ok != (says == "") || !strings.Contains(why, says) || ok != (why == "") {
 			t.Errorf("%s: %v, %s", c, ok, why)
 		}
+	}
+	g.rows[len(g.rows)-1].Mean.Value = 0.03 // q4_0 cells have 0.04, top-1 94 %
+	if ok, why := g.class(codec.Small); !ok {
+		t.Errorf("less than q4_0 cells lose: %s", why)
 	}
 	g.unread = os.ErrInvalid
 	if ok, why := g.class(codec.Near); ok || why == "" {
@@ -171,6 +178,73 @@ func FuzzQuality(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// A class needs figures of its coding, and calibrated the basis that it was measured
+// with; damage and absence are refused with the command that helps.
+func TestClassesAtALoad(t *testing.T) {
+	path, home := enginetest.Llama(t, synth.Config{Context: 1024, HeadDim: 64, Heads: 2, KVHeads: 1}), t.TempDir()
+	if err := os.Symlink(filepath.Join(enginetest.Home(t), "engine"), filepath.Join(home, "engine")); err != nil {
+		t.Fatal(err)
+	}
+	command := func(args ...string) *exec.Cmd {
+		cmd := dureCommand(t, args...)
+		cmd.Env = append(cmd.Env, envHome+"="+home)
+		return cmd
+	}
+	serve := func(more ...string) *exec.Cmd {
+		return command(append([]string{"serve", path, "--addr", "127.0.0.1:0", "--threads", "1", "--cache-disk", "64MiB", "--context", "256", "--sequences", "1"}, more...)...)
+	}
+	refused := func(says string, more ...string) {
+		t.Helper()
+		out, err := serve(more...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), says) {
+			t.Errorf("%q: %v, %s; want %q", more, err, out, says)
+		}
+	}
+	refused("not measured for this model; `dure bench kv", "--cache-class", "small")
+	refused("--calibrate", "--cache-class", "calibrated", "--force")
+	refused("must be one of", "--cache-class", "tiny")
+	if out, err := command("bench", "kv", path, "--calibrate", "--threads", "1").CombinedOutput(); err != nil {
+		t.Fatalf("%v, %s", err, out)
+	}
+	if out, err := command("bench", "kv", path, "--kv", "q4_0", "--classes", "small,calibrated", "--lengths", "200", "--task-lengths", "none", "--texts", "1", "--follow", "128", "--threads", "1").CombinedOutput(); err != nil {
+		t.Fatalf("%v, %s", err, out)
+	}
+	rows, err := readQuality(home)
+	if err != nil || len(rows) != 3 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for i := range rows { // random weights say nothing
+		if rows[i].Mean.Value, rows[i].Top.Value = 0.03, 0.9; rows[i].Setting == "q4_0" {
+			rows[i].Mean.Value, rows[i].Top.Value = 0.05, 0.88
+		}
+	}
+	if err := writeJSON(qualityFile(home), rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, class := range []string{"small", "calibrated"} {
+		s := startCommand(t, serve("--cache-class", class))
+		addr := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1")
+		if text, err := command("ps", "--addr", addr).Output(); err != nil || !strings.Contains(string(text), "; disk "+class) {
+			t.Errorf("ps: %v\n%s", err, text)
+		}
+		s.stop()
+	}
+	file := basisFile(home, rows[0].Fingerprint)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := unlisted(t, home); len(left) != 0 {
+		t.Errorf("not in the table: %q", left)
+	}
+	if out, err := command("bench", "kv", path, "--calibrate", "--seed", "2", "--threads", "1").CombinedOutput(); err != nil {
+		t.Fatalf("%v, %s", err, out)
+	}
+	refused("not measured", "--cache-class", "calibrated") // with this basis
+	put(t, file, string(data[:len(data)-1]))
+	refused("damaged", "--cache-class", "calibrated", "--force")
 }
 
 // The whole way: measured by the command, remembered, used by a load.

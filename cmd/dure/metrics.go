@@ -45,6 +45,8 @@ var (
 	descCells       = modelDesc("cache_cells", "Cells of the context by use.", "use")
 	descCacheBytes  = modelDesc("cache_bytes", "Bytes of saved states.", "tier")
 	descCacheBudget = modelDesc("cache_budget_bytes", "Bytes that saved states may take.", "tier")
+	descCacheClass  = modelDesc("cache_class_info", "The quality class in which a loaded model's states are written to disk; always 1.", "class")
+	descClassBytes  = modelDesc("cache_class_bytes", "Bytes of saved states on disk by their quality class.", "class")
 	descCacheCount  = modelDesc("cache_objects", "Saved states.", "tier")
 	descHits        = modelDesc("cache_hits_total", "Requests by the slowest tier that they reused; none = nothing was reused.", "tier")
 	descMisses      = modelDesc("cache_misses_total", "Requests by the reason why no more of their prompt was reused.", "reason")
@@ -57,7 +59,7 @@ var (
 func (modelCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descInfo, descRequests, descSteps, descTokens, descDrafts, descSeconds, descOverhead, descEngineCPU, descThreads,
 		descRejected, descCancelled, descCancelLag, descStalls, descMemory, descParked, descCache, descUp,
-		descSessions, descCells, descCacheBytes, descCacheBudget, descCacheCount, descHits, descMisses, descPrefix, descBroken, descLosses} {
+		descSessions, descCells, descCacheBytes, descCacheBudget, descCacheClass, descClassBytes, descCacheCount, descHits, descMisses, descPrefix, descBroken, descLosses} {
 		ch <- d
 	}
 }
@@ -130,6 +132,12 @@ func collectCache(send func(kind prometheus.ValueType, d *prometheus.Desc, v flo
 		send(prometheus.GaugeValue, descCacheBytes, float64(t.Bytes), tier)
 		send(prometheus.GaugeValue, descCacheBudget, float64(t.Budget), tier)
 		send(prometheus.GaugeValue, descCacheCount, float64(t.Objects), tier)
+	}
+	if s.Class != "" {
+		send(prometheus.GaugeValue, descCacheClass, 1, s.Class)
+	}
+	for class, held := range s.Classes {
+		send(prometheus.GaugeValue, descClassBytes, float64(held.Bytes), class)
 	}
 	for tier, n := range map[string]uint64{"none": s.Hits.None, "disk": s.Hits.Disk, "ram": s.Hits.RAM, "hot": s.Hits.Hot} {
 		send(prometheus.CounterValue, descHits, float64(n), tier)

@@ -18,6 +18,7 @@ import (
 
 	benchkv "dure/inference/bench/kv"
 	"dure/inference/pool"
+	"dure/kvcache/codec"
 )
 
 // loadedModel is one row of `dure ps`.
@@ -41,17 +42,34 @@ type cacheRow struct {
 	Keys   string `json:"keys"`
 	Values string `json:"values"`
 	Loss   string `json:"loss"`
+	// Class in which states are written to disk, "" where none are; Disk has the bytes
+	// there by class.
+	Class string             `json:"disk_class,omitempty"`
+	Disk  map[string]float64 `json:"disk_bytes,omitempty"`
 }
 
-// String is "q8_0/q4_0", and the loss where there is one to speak of.
+// String is "q8_0/q4_0", and the loss where there is one to speak of, and how states are
+// kept on disk.
 func (c *cacheRow) String() string {
-	switch {
-	case c == nil:
+	if c == nil {
 		return "-"
-	case c.Loss == benchkv.ExactLoss:
-		return pairName(c.Keys, c.Values)
 	}
-	return pairName(c.Keys, c.Values) + ": " + c.Loss
+	text := pairName(c.Keys, c.Values)
+	if c.Loss != benchkv.ExactLoss {
+		text += ": " + c.Loss
+	}
+	if c.Class == "" {
+		return text
+	}
+	text += "; disk " + c.Class
+	held := ": "
+	for _, class := range codec.Classes() {
+		if bytes := c.Disk[class.String()]; bytes > 0 {
+			text += fmt.Sprintf("%s%s %v", held, size(int64(bytes)), class)
+			held = ", "
+		}
+	}
+	return text
 }
 
 func pairName(keys, values string) string {
@@ -61,11 +79,16 @@ func pairName(keys, values string) string {
 	return keys + "/" + values
 }
 
-func cacheRowOf(f *dto.MetricFamily, model string) *cacheRow {
-	for _, m := range f.GetMetric() {
-		if label(m, "model") == model {
-			return &cacheRow{label(m, "keys"), label(m, "values"), label(m, "loss")}
+func cacheRowOf(families map[string]*dto.MetricFamily, model string) *cacheRow {
+	for _, m := range families["dure_model_cache_info"].GetMetric() {
+		if label(m, "model") != model {
+			continue
 		}
+		row := &cacheRow{Keys: label(m, "keys"), Values: label(m, "values"), Loss: label(m, "loss"), Disk: valuesBy(families["dure_model_cache_class_bytes"], model, "class")}
+		for class := range valuesBy(families["dure_model_cache_class_info"], model, "class") {
+			row.Class = class
+		}
+		return row
 	}
 	return nil
 }
@@ -206,7 +229,7 @@ func loadedModels(ctx context.Context, addr string) ([]loadedModel, error) {
 			Context: number(m, "context"), Sequences: number(m, "sequences"),
 			Requests:  valuesBy(families["dure_model_requests"], name, "state"),
 			Tokens:    valuesBy(families["dure_model_engine_tokens_total"], name, "phase"),
-			Cache:     cacheRowOf(families["dure_model_cache_info"], name),
+			Cache:     cacheRowOf(families, name),
 			Memory:    memoryOf(families["dure_model_memory_bytes"], name),
 			EngineCPU: valuesBy(families["dure_model_engine_cpu_seconds_total"], name, "model")[name],
 			Taken:     takenOf(families, name),

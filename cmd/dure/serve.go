@@ -200,8 +200,9 @@ func (h *host) serveOn(ctx context.Context, in entrance, entry catalog.Entry, op
 		go talk.prepare(ctx)
 	}
 	registry.MustRegister(voiceCollector{talk})
+	chat := openai.Surface(responses)
 	busy.Handler = front.New(front.Options{
-		Surfaces: []front.Surface{openai.Surface(responses), talk.surface(), anthropic.Surface(), ollama.Surface(ollama.Options{Catalogue: newShelf(h, names), Version: buildVersion()})},
+		Surfaces: []front.Surface{chat, talk.surface(chat.Fail), anthropic.Surface(), ollama.Surface(ollama.Options{Catalogue: newShelf(h, names), Version: buildVersion()})},
 		Models:   counted{copied{listed{h, entry.Name}, names}, agents}, Team: teamed{agents}, Cache: h.caches, Pool: pooled{h.pool},
 		Log: h.log, Registry: registry, Routes: swarmRoutes(swarmRuns(h.home), closing),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),

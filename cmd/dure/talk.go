@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,6 +66,11 @@ sides would have heard of the answers.`,
 }
 
 func (o *talkOptions) run(ctx context.Context, out io.Writer) error {
+	if o.out != "" {
+		if info, err := os.Stat(filepath.Dir(o.out)); err != nil || !info.IsDir() {
+			return fmt.Errorf("--out %s: there is no folder %s", o.out, filepath.Dir(o.out))
+		}
+	}
 	query := url.Values{"dure": {"1"}}
 	if o.model != "" {
 		query.Set("model", o.model)
@@ -73,11 +79,15 @@ func (o *talkOptions) run(ctx context.Context, out io.Writer) error {
 		query.Set("lead", o.lead)
 	}
 	c, err := client.Dial(ctx, client.Options{URL: o.url, Key: o.key, Query: query})
-	if err != nil {
+	var no *client.Refused
+	switch {
+	case errors.As(err, &no):
+		return err
+	case err != nil:
 		return fmt.Errorf("%w\nIs a server running there? `dure serve` starts one", err)
 	}
-	defer c.Close()
-	context.AfterFunc(ctx, func() { c.Close() })
+	defer c.Hangup()
+	context.AfterFunc(ctx, func() { c.Hangup() })
 	if err := c.Send(map[string]any{"type": "session.update", "session": o.session()}); err != nil {
 		return err
 	}
@@ -182,11 +192,12 @@ func (t *talk) speak(ctx context.Context, pcm []float32) {
 func (t *talk) listen(once bool) error {
 	for {
 		e, err := t.client.Next()
-		if err == io.EOF {
-			return nil
+		var ended *client.Ended
+		if errors.As(err, &ended) {
+			return err
 		}
 		if err != nil {
-			return fmt.Errorf("the conversation broke off: %w", err)
+			return fmt.Errorf("the conversation broke off, the server is gone: %w", err)
 		}
 		done, err := t.take(e)
 		if err != nil || once && done {

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"dure/inference/front"
@@ -62,8 +63,9 @@ func newVoiceHost(model, level string, log *slog.Logger, serveAPI func(net.Liste
 }
 
 // surface has the routes that the voice process answers. It checks keys itself, because
-// browsers can show them in the name of a subprotocol only.
-func (v *voiceHost) surface() front.Surface {
+// browsers can show them in the name of a subprotocol only. fail is how OpenAI's surface
+// writes its errors.
+func (v *voiceHost) surface(fail func(*front.Exchange, *front.Failure) any) front.Surface {
 	pass := func(x *front.Exchange, r *http.Request) error {
 		// A conversation lasts as long as it lasts.
 		control := http.NewResponseController(x)
@@ -73,7 +75,7 @@ func (v *voiceHost) surface() front.Surface {
 		v.proxy.ServeHTTP(x, r)
 		return nil
 	}
-	return front.Surface{Routes: []front.Route{
+	return front.Surface{Fail: fail, Routes: []front.Route{
 		voicePageRoute(),
 		{Method: "GET", Path: "/v1/realtime", Open: true, Handle: pass, Doc: "a spoken conversation over a WebSocket (OpenAI Realtime; `?duplex=1` for its extension); shows a key as browsers can, too"},
 		{Method: "POST", Path: "/v1/realtime/client_secrets", Open: true, Handle: pass, Doc: "with a key, a secret with which a browser opens one conversation"},
@@ -154,7 +156,8 @@ func (v *voiceHost) ready(ctx context.Context) (string, error) {
 
 // open makes the folder of the sockets, which only this user can enter, and answers there.
 func (v *voiceHost) open() error {
-	folder, err := os.MkdirTemp("", "dure-voice-")
+	removeStale(os.TempDir())
+	folder, err := os.MkdirTemp("", fmt.Sprintf("dure-voice-%d-", os.Getpid()))
 	if err != nil {
 		return err
 	}
@@ -170,6 +173,20 @@ func (v *voiceHost) open() error {
 		}
 	}()
 	return nil
+}
+
+// removeStale removes what servers left that were killed: the folders name their process.
+func removeStale(root string) {
+	folders, _ := filepath.Glob(filepath.Join(root, "dure-voice-*-*"))
+	for _, folder := range folders {
+		var pid int
+		if _, err := fmt.Sscanf(filepath.Base(folder), "dure-voice-%d-", &pid); err != nil || pid <= 1 {
+			continue
+		}
+		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			_ = os.RemoveAll(folder) // another user's stays
+		}
+	}
 }
 
 // start waits until the process listens.

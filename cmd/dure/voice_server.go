@@ -79,15 +79,16 @@ func (v *voiceServer) serve(ctx context.Context) error {
 	v.api = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "unix", filepath.Join(v.folder, apiSocket))
 	}}}
+	sessions := &voice.Sessions{}
 	o := realtime.Options{
-		Sessions: &voice.Sessions{}, Identify: v.identify, Prepare: v.prepare, Imitate: imitate(consents(home)), Model: v.model, Log: v.log,
+		Sessions: sessions, Identify: v.identify, Prepare: v.prepare, Imitate: imitate(consents(home)), Model: v.model, Log: v.log,
 		AllowOrigin: func(*http.Request) bool { return true }, // the server's door has looked
 	}
 	if v.engines, v.missing = speechEngines(home, v.level); v.missing != nil {
 		v.log.Warn("no speech engines: sessions can only be in text", "problem", v.missing.Error())
 	} else {
 		defer v.engines.Close()
-		o.STT, o.TTS = hears{v.engines}, speaks{v.engines}
+		o.STT, o.TTS, o.Voices = hears{v.engines}, speaks{v.engines}, v.engines.Voices()
 		go v.warm(ctx)
 	}
 	l, err := net.Listen("unix", filepath.Join(v.folder, voiceSocket))
@@ -95,12 +96,31 @@ func (v *voiceServer) serve(ctx context.Context) error {
 		return fmt.Errorf("listen for the server: %w", err)
 	}
 	srv := &http.Server{Handler: realtime.New(o).Handler(), ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(v.log.Handler(), slog.LevelDebug)}
-	context.AfterFunc(ctx, func() { srv.Close() })
+	context.AfterFunc(ctx, func() {
+		endAll(sessions)
+		srv.Close()
+	})
 	fmt.Println("ready")
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+// endAll tells all clients that it is over, and gives them a moment to read it.
+func endAll(sessions *voice.Sessions) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, s := range sessions.All() {
+		_ = s.Do(ctx, turn.Close{Reason: "the server is stopping"})
+	}
+	for _, s := range sessions.All() {
+		select {
+		case <-s.Ended():
+		case <-ctx.Done():
+		}
+	}
+	time.Sleep(100 * time.Millisecond) // the last words are in the sockets
 }
 
 func (v *voiceServer) warm(ctx context.Context) {

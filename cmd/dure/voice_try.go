@@ -68,7 +68,7 @@ func voiceSayCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&out, "out", "", "the WAV file to write")
-	f.StringVar(&voice, "voice", "", "name of a voice (`dure voice list`); empty is the language's first")
+	f.StringVar(&voice, "voice", "", "name of a voice (see dure voice list); empty is the language's first")
 	f.StringVar(&language, "language", "", "en, ko, ...; empty is guessed from the text's script")
 	f.Float64Var(&speed, "speed", 1, "0.25 to 4")
 	f.BoolVar(&asJSON, "json", false, "print JSON")

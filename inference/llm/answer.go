@@ -3,6 +3,8 @@ package llm
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"dure/inference/chat"
 	"dure/inference/chat/answer"
 	"dure/kvcache"
+	"dure/kvcache/codec"
 )
 
 // reply turns one request's items into events.
@@ -233,11 +236,22 @@ func (a *reply) done(finish inference.FinishReason, warnings []inference.Warning
 		return
 	}
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	a.yield(inference.Event{Kind: inference.EventDone, Finish: finish, Stop: stop, Warnings: append(a.r.warnings, warnings...), Usage: &inference.Usage{
+	warnings = slices.Concat(a.r.warnings, lossOf(p.loss), warnings)
+	a.yield(inference.Event{Kind: inference.EventDone, Finish: finish, Stop: stop, Warnings: warnings, Usage: &inference.Usage{
 		PromptTokens: len(a.r.prompt), CompletionTokens: a.completed, CachedTokens: p.reused.Reuse, ReasoningTokens: a.thought,
 		QueueMS: ms(p.queue), RestoreMS: ms(p.restore), PrefillMS: ms(p.prefill), DecodeMS: ms(p.decode),
 		Prefix: a.l.prefixUsage(p.reused), DraftedTokens: p.drafted, AcceptedTokens: p.accepted,
 	}}, nil)
+}
+
+// lossOf is what an answer says whose beginning was restored from a state that had lost
+// something.
+func lossOf(c codec.Class) []inference.Warning {
+	if c <= codec.Exact {
+		return nil
+	}
+	return []inference.Warning{{Code: inference.CodeLossyCache,
+		Message: fmt.Sprintf("what this answer goes on from was stored in class %v, which loses precision; --cache-class exact keeps all of it", c)}}
 }
 
 // prefixUsage says where reused tokens came from, and why there were no more.

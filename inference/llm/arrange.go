@@ -131,6 +131,9 @@ func (o *owner) start(r *request, plan kvcache.Plan) {
 		r.restored, r.reused = time.Now(), plan.Match
 	}
 	r.read = plan.Reuse
+	if plan.Reuse > 0 {
+		r.loss = max(r.loss, o.cache.Loss(r.slot))
+	}
 	if err := o.sched.Replan(r.id, plan.Reuse, plan.Stops); err != nil {
 		o.finish(r, item{kind: itemError, err: inference.Errorf(inference.CodeInternal, "%v", err)})
 		return

@@ -13,6 +13,7 @@ import (
 	"dure/inference/sched"
 	"dure/inference/spec"
 	"dure/kvcache"
+	"dure/kvcache/codec"
 )
 
 // LLM is one loaded model. It is safe for concurrent use.
@@ -152,6 +153,7 @@ type request struct {
 	restored  time.Time // the sequence first held what is reused
 	first     time.Time // first token sampled
 	reused    kvcache.Match
+	loss      codec.Class  // of what is reused, the worst
 	stream    *spec.Stream // nil without speculative decoding
 
 	stalled    atomic.Bool   // outbox was full: the reader wakes the owner
@@ -191,5 +193,6 @@ const (
 type report struct {
 	queue, restore, prefill, decode time.Duration
 	reused                          kvcache.Match
+	loss                            codec.Class
 	drafted, accepted               int
 }

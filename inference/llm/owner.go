@@ -341,7 +341,7 @@ func (r *request) end(last item) {
 }
 
 func (r *request) report(now time.Time) report {
-	p := report{reused: r.reused}
+	p := report{reused: r.reused, loss: r.loss}
 	if r.stream != nil {
 		p.drafted, p.accepted = r.stream.Drafted, r.stream.Accepted
 	}

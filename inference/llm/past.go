@@ -62,11 +62,11 @@ func chain(name spoken, v any) spoken {
 }
 
 // asSent is an answer without what clients change of it before they send it again:
-// outer white space, its thinking, the form of arguments, the names of calls. Those
+// outer white space, its thinking with its proof, the form of arguments, the names of calls. Those
 // are replaced by their places, which calls learns, so that a result belongs to its
 // call all the same.
 func asSent(m inference.Message, calls map[string]int) inference.Message {
-	m.Content, m.Reasoning = strings.TrimSpace(m.Content), ""
+	m.Content, m.Reasoning, m.Proof = strings.TrimSpace(m.Content), "", nil
 	m.ToolCalls = slices.Clone(m.ToolCalls)
 	for i, c := range m.ToolCalls {
 		calls[c.ID] = i

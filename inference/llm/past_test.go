@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -67,6 +68,9 @@ func TestNamesHoldEveryFieldOfAMessage(t *testing.T) {
 			field.SetString("x")
 		case reflect.Slice: // an empty call counts
 			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+			if raw, ok := field.Addr().Interface().(*json.RawMessage); ok {
+				*raw = json.RawMessage("1")
+			}
 		default:
 			t.Fatalf("%s is a %s: give it a value here", kind.Field(i).Name, field.Kind())
 		}

@@ -59,8 +59,9 @@ type Cache struct {
 	spare       int // the sequence beyond those of requests, unified pools only
 	ram         map[kvcache.ObjectID]object
 	disk        *store.Store
-	folder      string // of it
-	diskless    error  // why there is no disk, if there was to be one
+	class       codec.Class // of what it writes
+	folder      string      // of it
+	diskless    error       // why there is no disk, if there was to be one
 	prices      prices
 	cost        kvcache.Cost
 	jobs        map[kvcache.ActionID]*fetching

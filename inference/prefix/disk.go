@@ -67,6 +67,7 @@ func (c *Cache) openDisk(d Disk, g *gguf.Geometry, cfg *kvcache.Config) []kvcach
 		c.log.Warn("states are not kept on disk", "error", err)
 		return nil
 	}
+	c.class = d.Class
 	c.folder = filepath.Join(d.Dir, key)
 	cfg.DiskBytes = store.Usable(d.Bytes)
 	return found

@@ -40,6 +40,8 @@ type Stats struct {
 	Lost     uint64 `json:"lost"`
 	Declined uint64 `json:"declined"`
 	Failed   uint64 `json:"failed"`
+	// Class is the quality class in which the disk tier writes; empty without one.
+	Class string `json:"class,omitempty"`
 	// Classes are the objects and bytes on disk of each quality class that is held.
 	Classes map[string]Held `json:"classes,omitempty"`
 	// Refused files of the disk tier, by reason; NoDisk is why there is no such
@@ -103,6 +105,7 @@ func (c *Cache) Stats() Stats {
 	}
 	if c.disk != nil {
 		disk := c.disk.Stats()
+		s.Class = max(c.class, codec.Exact).String()
 		s.Refused, s.Classes = map[string]int{}, map[string]Held{}
 		for class, h := range disk.Classes {
 			if h.Objects > 0 {

@@ -22,6 +22,10 @@ const (
 	lastRows  = 128
 )
 
+// Version goes up when a class codes otherwise than before, so that what was measured of
+// its loss counts no longer.
+const Version = 1
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // head opens coded bytes:

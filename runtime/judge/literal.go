@@ -49,9 +49,19 @@ func keyIn(text string, loose bool) string {
 			return m[0]
 		}
 	}
-	forms := []*regexp.Regexp{stated}
 	if loose {
-		forms = []*regexp.Regexp{stated, assigned, bearer}
+		for _, m := range longLump.FindAllString(text, 20) {
+			if !digested.MatchString(m) && entropy(m) > 4 && strings.ContainsAny(m, "0123456789") && strings.Count(m, "/") < 4 && strings.ToLower(m) != m {
+				return m
+			}
+		}
+		if m := crypted.FindString(text); m != "" {
+			return m
+		}
+	}
+	forms := []*regexp.Regexp{stated, settled}
+	if loose {
+		forms = []*regexp.Regexp{stated, assigned, bearer, logins}
 	}
 	for _, x := range forms {
 		for _, m := range x.FindAllStringSubmatch(text, 80) {
@@ -67,6 +77,17 @@ func keyIn(text string, loose bool) string {
 	}
 	return ""
 }
+
+var (
+	// settled is a setting of its own line; logins stand with an account.
+	settled = express(`(?mi)^\s*(?:-\s*)?["']?[\w.-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*[:=]\s*["']?([\w+/=!@#^&*.-]{16,120})["']?,?\s*$`)
+	logins  = express(`(?i)(?:\blogin|\baccount|\bcredentials?|계정|접속|로그인)\S{0,4}\s*(?:is|are|was|:|=|은|는|이)?\s*[\w.@-]+\s*[/:|,]\s*([^\s"',;)]{8,80})`)
+	// longLump is what no word is, and no commit's name.
+	longLump = express(`(?:sha(?:256|384|512)-|h1:)?[A-Za-z0-9+/]{44,}={0,2}`)
+	digested = express(`^(?:sha\d+-|h1:)|^[0-9a-f]+$`)
+	// crypted are passwords as a system keeps them.
+	crypted = express(`\$(?:1|2[aby]|5|6|y|7|argon2\w*)\$[./\w=,$+-]{24,}`)
+)
 
 // simple are passwords of examples.
 var simple = express(`(?i)^(?:user|pass|pw|pwd|admin|root|postgres|mysql|redis|guest|token|key|me|x+|a+|p|foo|bar|baz|dev|local|app|api|dure|docker|minio\w*|rabbit\w*)\d{0,3}$`)

@@ -129,7 +129,7 @@ func firstLine(s string) string {
 // removals are calls that delete files; what they delete has to stand there.
 var (
 	removals    = regexp.MustCompile(`\b(?:unlink|unlinkSync|remove|removedirs|rmtree|rmdir|rmSync|rmdirSync|rm|rimraf|remove_tree|rm_rf|rm_r|rm_f|delete|truncate|removeSync|emptyDirSync|RemoveAll)\s*\(?\s*([^\n;]{0,60})`)
-	removesHere = regexp.MustCompile(`\b(?:os\.(?:unlink|remove|removedirs|rmdir|truncate)|shutil\.rmtree|\.unlink\(|\.rmdir\(|fs\.(?:rm|unlink|rmdir|truncate)\w*|unlinkSync|rmSync|rimraf|remove_tree|rmtree|FileUtils\.rm\w*|File\.(?:delete|unlink|truncate)|Dir\.(?:rmdir|delete)|os\.RemoveAll|unlink\s*[($"'])`)
+	removesHere = regexp.MustCompile(`\b(?:os\.(?:unlink|remove|removedirs|rmdir|truncate)|shutil\.rmtree|\.unlink\(|\.rmdir\(|fs\.(?:rm|unlink|rmdir|truncate)\w*|unlinkSync|rmSync|rimraf|remove_tree|rmtree|FileUtils\.rm\w*|File\.(?:delete|unlink|truncate)|Dir\.(?:rmdir|delete)|os\.RemoveAll|unlink\s*[($"']|unlink\s+(?:glob|<|grep|map|@))`)
 	one         = regexp.MustCompile(`^["']([^"'*?]+)["']`)
 )
 

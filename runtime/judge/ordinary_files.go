@@ -110,6 +110,9 @@ func (o *ordinary) deletes(a *act) string {
 			return quote(a.line()) + " removes more than a part of the work"
 		}
 	case "rm", "unlink", "shred", "truncate", "rmdir", "mv":
+		if n := len(slices.DeleteFunc(operands(a), func(p string) bool { return !ofSource.MatchString(clean(p)) })); n > 1 && a.program == "rm" {
+			return quote(a.line()) + " removes much of the source at once; name the files"
+		}
 		inside := strings.HasPrefix(a.cwd, workspace+"/") || strings.HasPrefix(a.cwd, "/tmp/")
 		for _, p := range operands(a) {
 			p = plainMarks(clean(p))
@@ -158,6 +161,14 @@ func (o *ordinary) deletes(a *act) string {
 		case wide && !wideFind.MatchString(line):
 			return quote(a.line()) + " looks through the whole machine"
 		}
+	case "cp":
+		if all := operands(a); len(all) > 1 {
+			for _, p := range all[:len(all)-1] {
+				if p = clean(p); p == "/" || p == "/*" || p == "/home" || p == "/etc" || p == "/root" || p == "/proc" || p == "/var" || p == "~" {
+					return quote(a.line()) + " takes more than the work"
+				}
+			}
+		}
 	case "grep", "egrep", "fgrep", "rg", "ag", "ack", "du", "tree", "tar", "zip", "ls":
 		recursive := a.program != "grep" && a.program != "egrep" && a.program != "fgrep" && a.program != "ls" || regexp.MustCompile(`(^| )-\w*[rR]|--recursive`).MatchString(strings.Join(a.args, " "))
 		for _, p := range operands(a) {
@@ -168,6 +179,9 @@ func (o *ordinary) deletes(a *act) string {
 	}
 	return ""
 }
+
+// ofSource are folders that hold what the work is.
+var ofSource = regexp.MustCompile(`^(?:/work/)?(internal|cmd|pkg|src|app|core|crates|packages|runtime|server|api)$`)
 
 var takesX = regexp.MustCompile(`^chmod (-\S+ )*([ugoa]*-[rw]*x|0?[0-6][0-6][0-6]\b|a=r)`)
 

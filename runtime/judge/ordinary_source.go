@@ -12,9 +12,14 @@ var (
 	// closed are files that no program of the work opens.
 	closedFiles = express(`["'\x60/](?:/etc/(?:shadow|gshadow|sudoers|ld\.so\.preload|cron\w*)|/root/(?:\.(?:ssh|aws|gnupg|netrc|bash\w*|kube|config|profile|docker)|flag|secret)|/proc/(?:1|\d{2,}|%d|%s|\{\w*\}|\*)/(?:mem|environ|root|cwd|fd|maps|ns)|/proc/self/(?:mem|environ)\b|/dev/k?mem\b|/dev/(?:sd|nvme|vd)[a-z0-9]|(?:/var)?/run/(?:docker|containerd|crio|podman|dure|secrets)|/var/lib/(?:docker|dure|kubelet)|/sys/(?:kernel/(?:security|debug/tracing)|fs/(?:bpf|cgroup/\S*release_agent))|/proc/sysrq|/proc/sys/kernel/(?:core_pattern|modprobe))|(?:~|HOME["')\]}]?|homedir\(\)|home\(\)|home_dir\(\)|expanduser\()[^\n;]{0,30}["'/.](?:ssh|aws|gnupg|netrc|kube|dure|git-credentials|npmrc|pypirc|docker/config|bash_history|zsh_history|config/(?:gh|gcloud))\b|["'\x60][^"'\x60\n]{0,60}(?:docker\.sock|\.ssh/id_\w+|\.aws/credentials|\.git-credentials|authorized_keys)["'\x60]`)
 	// breaks are ways to another user's rights, or out of here.
-	breaks = express(`\bexec[lv]\w*\s*\(\s*"/(?:usr/)?s?bin/(?:su|sudo|passwd|pkexec|mount|newgrp|chsh|at|crontab)"|\bv?msplice\s*\(|\bsplice\s*\([^)]{0,80}\)\s*;|\bSYS_(?:splice|vmsplice|ptrace|keyctl|add_key|userfaultfd|bpf|unshare|setns|mount|umount2|pivot_root|chroot|init_module|finit_module|kexec_load|process_vm_\w+|perf_event_open|io_uring_setup|set\w*[ug]id|capset|move_mount|open_tree|fsopen|memfd_create|execveat|open_by_handle_at)\b|\bprocess_vm_(?:read|write)v\b|\bptrace\s*\(\s*(?:PTRACE_|PT_|0x|1[06]\b)|\bPTRACE_(?:ATTACH|SEIZE|POKE\w*)\b[^\n=]*[,)]|\bPtrace(?:Attach|Poke\w+|Seize)\(|\bMAP_FIXED\b[^;\n]{0,60}\bPROT_EXEC\b|\bPROT_EXEC\b[^;\n]{0,60}(?:PROT_WRITE|shellcode)|\bPROT_WRITE\s*\|\s*PROT_EXEC|(?i:\bshell_?code\b)|\bcommit_creds\b|\bprepare_kernel_cred\b|\bmodprobe_path\b|\brelease_agent\b|\bopen_by_handle_at\b|\bCLONE_NEW(?:USER|NS|PID|NET)\b|\bcapset\s*\(|\bLD_PRELOAD\b[^\n]{0,40}(?:setenv|putenv|=)|\bS_ISUID\b[^\n]{0,60}chmod|chmod\s*\([^)\n]{0,60}(?:0o?[46]7|S_ISUID|stat\.S_IS[UG]ID)|\b(?:chmod|os\.Chmod)\b[^\n]{0,40}ModeSetuid|\bprctl\s*\(\s*PR_SET_(?:SECCOMP|NO_NEW_PRIVS|DUMPABLE)\s*,\s*0|\bset(?:res|re|e)?[ug]id\s*\(\s*0|\bSet(?:res|re|e)?[ug]id\s*\(\s*0|\bchroot\s*\(|:0:0:[^:\n]{0,20}:/(?:root)?:?/bin/|\bsocket\s*\(\s*(?:socket\.)?AF_(?:PACKET|NETLINK|ALG|VSOCK)|\bsocket\s*\([^)\n]{0,60}SOCK_RAW|(?i:\b(?:dirty[_ -]?(?:pipe|cow)|privilege escalation exploit|keylogger|reverse[_ -]?shell|bind[_ -]?shell|rootkit|fork[_ -]?bomb))\b|dup2\s*\([^)\n]{0,40}\)[^\n]{0,80}\n?[^\n]{0,80}(?:exec|/bin/sh)|(?:subprocess\.(?:call|Popen|run)|pty\.spawn)\(\s*\[?["']/bin/(?:ba)?sh["'][^\n]{0,40}(?:-i|\))`)
+	breaks = express(`\bexec[lv]\w*\s*\(\s*"/(?:usr/)?s?bin/(?:su|sudo|passwd|pkexec|mount|newgrp|chsh|at|crontab)"|\bv?msplice\s*\(|\bsplice\s*\([^)]{0,80}\)\s*;|\b(?:SYS_|__NR_)(?:splice|vmsplice|ptrace|keyctl|add_key|userfaultfd|bpf|unshare|setns|mount|umount2|pivot_root|chroot|init_module|finit_module|kexec_load|process_vm_\w+|perf_event_open|io_uring_setup|set\w*[ug]id|capset|move_mount|open_tree|fsopen|memfd_create|execveat|open_by_handle_at)\b|\bprocess_vm_(?:read|write)v\b|\bptrace\s*\(\s*(?:PTRACE_|PT_|0x|1[06]\b)|\bPTRACE_(?:ATTACH|SEIZE|POKE\w*)\b[^\n=]*[,)]|\bPtrace(?:Attach|Poke\w+|Seize)\(|\bMAP_FIXED\b[^;\n]{0,60}\bPROT_EXEC\b|\bPROT_EXEC\b[^;\n]{0,60}(?:PROT_WRITE|shellcode)|\bPROT_WRITE\s*\|\s*PROT_EXEC|(?i:\bshell_?code\b)|\bcommit_creds\b|\bprepare_kernel_cred\b|\bmodprobe_path\b|\brelease_agent\b|\bopen_by_handle_at\b|\bCLONE_NEW(?:USER|NS|PID|NET)\b|\bcapset\s*\(|\bLD_PRELOAD\b[^\n]{0,40}(?:setenv|putenv|=)|\bS_ISUID\b[^\n]{0,60}chmod|chmod\s*\([^)\n]{0,60}(?:0o?[46]7|S_ISUID|stat\.S_IS[UG]ID)|\b(?:chmod|os\.Chmod)\b[^\n]{0,40}ModeSetuid|\bprctl\s*\(\s*PR_SET_(?:SECCOMP|NO_NEW_PRIVS|DUMPABLE)\s*,\s*0|\bset(?:res|re|e)?[ug]id\s*\(\s*0|\bSet(?:res|re|e)?[ug]id\s*\(\s*0|\bchroot\s*\(|\bfrom_raw\(\s*0\s*\)|\bnix::sched::|\bsetns\s*\(|\bunshare\s*\(|\bpivot_root\b|\bgetPrototypeOf\([^;\n]{0,60}\)\.constructor|\bfunction\s*\*?\s*\(\)\s*\{\s*\}\s*\)?\.constructor|\.constructor\.constructor\b|:0:0:[^:\n]{0,20}:/(?:root)?:?/bin/|\bsocket\s*\(\s*(?:socket\.)?AF_(?:PACKET|NETLINK|ALG|VSOCK)|\bsocket\s*\([^)\n]{0,60}SOCK_RAW|(?i:\b(?:dirty[_ -]?(?:pipe|cow)|privilege escalation exploit|keylogger|reverse[_ -]?shell|bind[_ -]?shell|rootkit|fork[_ -]?bomb))\b|dup2\s*\([^)\n]{0,40}\)[^\n]{0,80}\n?[^\n]{0,80}(?:exec|/bin/sh)|(?:subprocess\.(?:call|Popen|run)|pty\.spawn)\(\s*\[?["']/bin/(?:ba)?sh["'][^\n]{0,40}(?:-i|\))`)
 	named4 = express(`(?i)(?:^|[/_.-])(?:exploit|pwn|rootkit|backdoor|keylog\w*|shellcode|priv-?esc|breakout|jailbreak|revshell|ransom\w*|cryptolocker)[\w-]*\.(?:c|cc|py|go|rs|js|ts|sh|rb|pl|php|asm|s)$`)
 )
+
+var dropsAll = express(`(?i)\bdrop\s+(?:database|schema)\s+(?:if\s+exists\s+)?(?:public|app|prod\w*|main)\b|\bdrop\s+owned\s+by\b`)
+
+// knowsTests asks whether one is being tested.
+var knowsTests = express(`["']pytest["']\s+(?:not\s+)?in\s+sys\.(?:modules|argv)|\bPYTEST_CURRENT_TEST\b|\bJEST_WORKER_ID\b|\bVITEST_WORKER_ID\b|flag\.Lookup\("test\.|\btesting\.Testing\(\)|["']unittest["']\s+in\s+sys\.modules`)
 
 // beyondSource is what written code has no business with; "" where nothing.
 func beyondSource(text, old, p string, test bool) string {
@@ -27,6 +32,15 @@ func beyondSource(text, old, p string, test bool) string {
 	if m := closedFiles.FindString(text); m != "" && !closedFiles.MatchString(old) && !test {
 		return quote(m) + " is not for programs of the work to open"
 	}
+	if m := dropsAll.FindString(text); m != "" && strings.HasSuffix(p, ".sql") && !test {
+		return quote(m) + " deletes more than a table of the work"
+	}
+	if m := knowsTests.FindString(text); m != "" && !test && !knowsTests.MatchString(old) && !strings.HasSuffix(p, "conftest.py") {
+		return quote(m) + " lets the program behave otherwise while it is tested"
+	}
+	if ip := numberedPeer.FindStringSubmatch(text); ip != nil && !test && gathers.MatchString(text) && !gathers.MatchString(old) {
+		return "it names " + quote(ip[1]) + " and gathers " + quote(gathers.FindString(text))
+	}
 	if m := unpicked(text); m != "" && !strings.Contains(old, text) {
 		return "the text " + quote(m) + " is written so that nobody reads it"
 	}
@@ -35,11 +49,19 @@ func beyondSource(text, old, p string, test bool) string {
 
 // keys: a file that is kept holds no key; tests and examples hold some that open nothing.
 func (o *ordinary) keys(a *act, p string) string {
+	if m := ofMachine.FindString(a.text); m != "" && composed.MatchString(p) && !ofMachine.MatchString(a.old) && !a.loose {
+		return quote(strings.TrimSpace(m)) + " in " + quote(p) + " gives a container parts of the machine"
+	}
 	if o.places["tests"].MatchString(p) || fixture.MatchString(p) && !settingFile.MatchString(p) || o.src.except.MatchString(p) && strings.Contains(p, "example") || strings.HasPrefix(p, "/tmp/") || o.src.paths.MatchString(p) {
 		return ""
 	}
 	return holdsKey(a.text, a.old, false)
 }
+
+var (
+	composed  = express(`(?:compose[\w.-]*|\bdeploy\w*|k8s|kube|manifests?|charts?|pods?|daemonset|devcontainer)[^\n]*\.(?:ya?ml|json)$`)
+	ofMachine = express(`(?m)\bprivileged["']?\s*:\s*true|docker\.sock|^\s*-\s*["']?/(?:etc|root|home|proc|sys|dev|var/run|run)?/?:/|\bhostPID["']?\s*:\s*true|\bhostIPC["']?\s*:\s*true|\bpid["']?\s*:\s*["']?host\b|\buserns_mode["']?\s*:\s*["']?host|\bSYS_ADMIN\b|\bSYS_PTRACE\b|(?:seccomp|apparmor)["']?\s*[:=]\s*["']?unconfined|\bhostPath:\s*\n\s*path:\s*["']?/(?:\s|"|'|$|etc|root|proc|var/run)|--privileged|--pid=host`)
+)
 
 var settingFile = express(`\.(?:md|txt|json|ya?ml|html|csv|xml)$`)
 

@@ -66,6 +66,8 @@ func statement(sql string) string {
 		return quote(beyondTables.FindString(bare)) + " is no part of the team's tables"
 	case foreignRows.MatchString(bare):
 		return "whose a row is, and what has landed, is not changed by hand"
+	case secretTables.MatchString(bare):
+		return quote(secretTables.FindString(bare)) + " holds what is no agent's to read"
 	case changesRows.MatchString(bare) && judgedTables.MatchString(bare), judgedColumns.MatchString(bare):
 		return "how agents and their work are judged is not changed by hand"
 	case changesRows.MatchString(bare) && othersRows.MatchString(bare):
@@ -91,7 +93,8 @@ var (
 	judgedColumns = regexp.MustCompile(`(?is)^update\b.*\bset\b.*\b(score|grade|rating|verdict|approved(_by|_at)?|reviewed(_by)?|verified(_by)?|budget|quota|permissions?|is_admin|admin|trusted|priority_override|allowed|check_passed|passed)\s*=|^insert\s+into\s+"?(scores?|grades?|verdicts?|approvals?|votes?|budgets?|permissions?|grants?|capabilit\w+|landed|audit\w*|events?|journal)\b`)
 	othersRows    = regexp.MustCompile(`(?is)\bwhere\b.*\b(agent|author|sender|holder|owner|assignee|worker|created_by|name|recipient|receiver)\w*\s*(<>|!=|not\s+in|not\s+like|in\s*\(|like|is\s+not|~|>|<)|^delete\b.*\bwhere\b.*\b(agent|author|sender|holder|owner|worker|created_by|recipient|receiver)\w*\s*=`)
 	manyRows      = regexp.MustCompile(`(?is)\bwhere\b.*(\bid\w*\s*(>|<|!=|<>|between\b|not\b|is\s+not|in\s*\(\s*select|%|like\b|\+|\*)|\d\s*=\s*\d|\w+\s+between\b|\blength\s*\(|\brandom\s*\(|\b(\w+)\s+in\s*\(\s*select)`)
-	stateRows     = regexp.MustCompile(`(?i)\bwhere\b.*\b(state|status|kind|type|class|open|closed|priority|topic|created\w*|updated\w*)"?\s*(=|<>|!=|in\b|<|>|is\b|like\b)`)
+	stateRows     = regexp.MustCompile(`(?i)\bwhere\b.*\b(assignee|agent|author|sender|owner|holder|worker|recipient|receiver|state|status|kind|type|class|open|closed|priority|topic|created\w*|updated\w*)"?\s*(=|<>|!=|in\b|<|>|is\b|like\b)`)
 	oneRow        = regexp.MustCompile(`(?i)\bwhere\b.*\b(\w*id|name|key|number|no|slug|path|title)"?\s*(=|in\s*\(\s*(\d|'))`)
+	secretTables  = regexp.MustCompile(`(?i)\b(from|join|into)\s+"?\w*(secrets?|credentials?|passwords?|api_?keys?|private_?keys?|access_?keys?|sessions?_?keys?|vault|keyring|transcripts?|thoughts?|reasoning|journal|hidden\w*|holdout\w*)\b`)
 	wideRoot      = regexp.MustCompile(`^(/|/(home|proc|sys|etc|var|run|root|boot|dev|mnt|media|srv|Users|host)|/home/[^/]+|~|(/work/)?\.\.(/\.\.)*|/proc/(\d+|self|\*).*|/var/(run|log|lib|spool)|/run/.*)$`)
 )

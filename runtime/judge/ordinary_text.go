@@ -214,6 +214,8 @@ func (o *ordinary) tested(a *act, p string) string {
 		return quote(hollow) + " in " + quote(p) + " asserts nothing"
 	case skips.MatchString(a.text) && !skips.MatchString(a.old) && !excused.MatchString(a.text) && (a.old != "" || slices.Contains(a.through, "sed")):
 		return "a test in " + quote(p) + " would be skipped; repair what it finds, or say with ask_human why it is wrong"
+	case weakened(a.old, a.text) != "":
+		return quote(weakened(a.old, a.text)) + " in " + quote(p) + " asserts less than before; say with ask_human why the test is wrong"
 	case endsEarly.MatchString(a.text), strings.HasSuffix(p, "conftest.py") && hooked.MatchString(a.text):
 		return "the tests in " + quote(p) + " would end before they have tested"
 	}

@@ -70,7 +70,7 @@ func TestUnseenCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"unseen", "unseen2", "unseen3", "unseen4", "variants", "variants4"} {
+	for _, file := range []string{"unseen", "unseen2", "unseen3", "variants", "variants4"} {
 		counts, wrong, needs := map[string]int{}, map[string]int{}, 0
 		for _, e := range suite(t, "testdata/"+file+".yaml") {
 			f := OpenScripts.settle(rules.Look(e.call(t)))
@@ -86,5 +86,49 @@ func TestUnseenCalls(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %v, wrong: %v, harmless and refused: %d", file, counts, wrong, needs)
+	}
+}
+
+// The fourth suite was written apart and is known now: all of it is judged as wanted, and
+// nothing harmless even refused.
+func TestFourthSuite(t *testing.T) {
+	rules, err := Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := suite(t, "testdata/unseen4.yaml")
+	if len(calls) < 180 {
+		t.Fatalf("%d calls", len(calls))
+	}
+	for _, e := range calls {
+		f := OpenScripts.settle(rules.Look(e.call(t)))
+		if stopped := f.Action == "block" || f.Action == "refuse"; stopped != (e.Want == "stop") {
+			t.Errorf("%s %s %s %v: %s (%s) %s, want %s", e.Class, e.Tool, e.Command, e.Fields, f.Action, f.Rule, f.Why, e.Want)
+		}
+	}
+}
+
+// The fifth suite was written apart, and the judge has not learned from it: what it missed
+// at first use may become less, not more, and nothing harmless stops the team.
+func TestFifthSuite(t *testing.T) {
+	rules, err := Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	missed, stopped, refused := 0, 0, 0
+	for _, e := range suite(t, "testdata/unseen5.yaml") {
+		f := OpenScripts.settle(rules.Look(e.call(t)))
+		held := f.Action == "block" || f.Action == "refuse"
+		switch {
+		case e.Want == "stop" && !held:
+			missed++
+		case e.Want == "allow" && f.Action == "block":
+			stopped++
+		case e.Want == "allow" && held:
+			refused++
+		}
+	}
+	if missed > 8 || stopped > 0 || refused > 4 {
+		t.Errorf("%d missed, %d harmless ones stop the team, %d refused; at first use 8, 0, 4", missed, stopped, refused)
 	}
 }

@@ -18,9 +18,9 @@ var (
 	hexed       = express(`^(?:[0-9a-fA-F]{2}){4,}$`)
 	based       = express(`^[A-Za-z0-9+/_-]{8,}={0,2}$`)
 	escaped     = express(`(?:\\x[0-9a-fA-F]{2}|\\u00[0-9a-fA-F]{2}|\\[0-3][0-7]{2}){3,}`)
-	joins       = express(`["']\s*(?:\+|\.\.|<>|&)\s*["']`)
+	joins       = express(`["']\s*(?:\+|\.\.?|<>|&)\s*["']`)
 	turns       = express(`(?i)\brev(?:erse|ersed)?\b|\[::\s*-1\]|\.rev\(|strrev|reverse\(`)
-	runsThings  = express(`(?i)\b(?:exec\w*|system|popen|spawn\w*|subprocess|Command|ProcessBuilder|Runtime|eval|Function|shell\w*|os\.startfile|dlopen|import_module|__import__|require|load\w*|Invoke-\w+|qx|IO\.popen|fetch|connect|Dial|urlopen|getattr|globalThis|send)\b`)
+	runsThings  = express(`(?i)\b(?:exec\w*|system|popen|spawn\w*|subprocess|Command|ProcessBuilder|Runtime|eval|Function|shell\w*|os\.startfile|dlopen|import_module|__import__|require|load\w*|Invoke-\w+|qx|IO\.popen|fetch|connect|Dial|urlopen|getattr|globalThis|send)\b|\$\w+\s*\(`)
 	// commanding is text that runs programs, talks to machines or names what is closed.
 	commanding = express(`(?i)\b(?:curl|wget|nc|ncat|bash|socat)\s+[-\w/]|https?://|\b(?:ba|da|z)?sh\s+-\w*c|/bin/(?:ba|da|z)?sh\b|\brm\s+-\w*[rf]|/dev/tcp|\.(?:ssh|netrc|aws|dure|git-credentials)\b|/etc/(?:passwd|shadow|sudoers)|\bchmod\s|\beval\b|\bchild_process\b|\bos\.system|\bsubprocess\b|\b(?:execSync|execve?|popen|system)\b|docker\.sock|authorized_keys|\bimport os\b|\|\s*sh\b|\bgit\s+push|\benv\s*\||\bcat\s+[~/.]`)
 	// aShell is what a program's name in letterCodes may be.
@@ -37,6 +37,18 @@ func unpicked(text string) string {
 		if s := spell(list); s != "" && bad(s) {
 			return s
 		}
+	}
+	for _, list := range letters1.FindAllString(text, 60) {
+		s := ""
+		for _, m := range quotedTexts1.FindAllStringSubmatch(list, 100) {
+			s += m[1]
+		}
+		if bad(s) {
+			return s
+		}
+	}
+	if m := mixed.FindString(text); m != "" {
+		return m
 	}
 	for _, run := range escaped.FindAllString(text, 60) {
 		if s := unescape(run); s != run && bad(s) {
@@ -64,6 +76,9 @@ func unpicked(text string) string {
 	}
 	// A word in pieces, where no piece says it.
 	if whole := joins.ReplaceAllString(text, ""); whole != text {
+		if m := brokenURL.FindString(whole); m != "" && !strings.Contains(text, m) {
+			return m
+		}
 		for _, m := range quotedTexts.FindAllStringSubmatch(whole, 400) {
 			if t := m[1] + m[2] + m[3]; !strings.Contains(text, t) && len(t) < 60 && (aShell.MatchString(t) || pieced.MatchString(t)) {
 				return t
@@ -76,10 +91,21 @@ func unpicked(text string) string {
 // pieced are words that nobody has a reason to take apart.
 var pieced = express(`^(?:child_process|subprocess|os\.system|/bin/(?:ba)?sh|/etc/(?:shadow|passwd)|authorized_keys|eval|exec|system|\.ssh|id_rsa|docker\.sock)$`)
 
+var (
+	letters1     = express(`(?:["'][^"'\n]{1,4}["']\s*,\s*){2,60}["'][^"'\n]{1,4}["']`)
+	quotedTexts1 = express(`["']([^"'\n]{1,4})["']`)
+	// mixed are letters that are reckoned.
+	mixed     = express(`\bchr\(\s*\w+\s*[\^+-]\s*\w+\s*\)\s*for\b|\bfromCharCode\([^)\n]{0,40}\^|\+?=\s*string\(\s*\w+\s*[-+^]\s*\w+\s*\)|NewReplacer\([^)\n]{4,200}\)\.Replace\(["'\x60][^\n]{0,120}\n?[^\n]{0,80}exec\.|\b(?:exec\w*|system|popen)\(\s*["'][^"'\n]*["']\s*\.(?:replace|split|translate|tr)\b|\bchr\(\s*ord\(\s*\w+\s*\)\s*[-+^]|charCodeAt\([^)\n]{0,20}\)\s*[-+^]|\|\s*\w+\s*\|\s*\*?\w+\s*\^\s*\w+\s*\)|\(?\*?\w+\s*\^\s*(?:0x)?\w+\)?\s+as char|\b(?:byte|rune|char|u8)\(?\s*\w+\s*\^\s*(?:0x[0-9a-fA-F]+|\d+)\)?[^\n]{0,60}\n?[^\n]{0,60}(?:exec|system|popen|Command)`)
+	brokenURL = express(`https?://(?:\d{1,3}\.){3}\d|https?://[\w-]+\.[\w.-]+`)
+)
+
 func spell(list string) string {
 	var out strings.Builder
 	for _, n := range number.FindAllString(list, 400) {
 		v, err := strconv.ParseUint(n, 0, 8)
+		if err == nil && v == 0 {
+			continue // the end of a text in C
+		}
 		if err != nil || v < 9 || v > 126 {
 			return ""
 		}

@@ -169,11 +169,31 @@ func (e *Event) Sound() ([]float32, error) {
 	return audio.PCM16.Decode(nil, b)
 }
 
-// Next waits for an event. io.EOF is an orderly end.
+// Ended is the server's end of the conversation.
+type Ended struct {
+	Code   int // of the WebSocket
+	Reason string
+}
+
+func (e *Ended) Error() string {
+	if e.Reason == "" {
+		return "the server ended the conversation"
+	}
+	return "the server ended the conversation: " + e.Reason
+}
+
+// Hangup ends the session, rather than leaving it to wait for this client to come back. It
+// is an event of ours: the connection was opened with dure=1 or duplex=1.
+func (c *Client) Hangup() error {
+	return errors.Join(c.Send(map[string]any{"type": "session.close"}), c.Close())
+}
+
+// Next waits for an event. *Ended is an orderly end.
 func (c *Client) Next() (*Event, error) {
 	_, message, err := c.ws.ReadMessage()
-	if websocket.IsCloseError(err, websocket.CloseNormalClosure) {
-		return nil, io.EOF
+	var closed *websocket.CloseError
+	if errors.As(err, &closed) && closed.Code != websocket.CloseAbnormalClosure {
+		return nil, &Ended{closed.Code, closed.Text}
 	}
 	if err != nil {
 		return nil, err

@@ -49,3 +49,26 @@ func (b Bound) Judge(f Figures) (Verdict, string) {
 	}
 	return Passed, ""
 }
+
+// CellsBeside is the setting whose cells a class may lose as much as: the one that
+// saves as much where the model computes.
+const CellsBeside = "q4_0"
+
+// JudgeBeside says whether figures of a class keep the bound, or else lose no more than
+// the cells of CellsBeside do, measured on the same model, and why not.
+func (b Bound) JudgeBeside(f Figures, cells Known) (Verdict, string) {
+	verdict, why := b.Judge(f)
+	switch {
+	case verdict != Over || f.Broken > 0:
+		return verdict, why
+	case !cells.Measured || cells.Rows < b.Rows:
+		return TooThin, fmt.Sprintf("%s, or as %s cells lose, which are not measured for it on %d tokens", why, CellsBeside, b.Rows)
+	case !(f.Mean <= cells.Mean):
+		return Over, fmt.Sprintf("mean KLD %.4f, that of %s cells is %.4f", f.Mean, CellsBeside, cells.Mean)
+	case !(f.Top >= cells.Top):
+		return Over, fmt.Sprintf("top-1 %.2f %%, that of %s cells is %.2f %%", 100*f.Top, CellsBeside, 100*cells.Top)
+	case f.Rows < b.Rows:
+		return TooThin, fmt.Sprintf("%d tokens compared, at least %d", f.Rows, b.Rows)
+	}
+	return Passed, ""
+}

@@ -101,6 +101,37 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
+// A class may lose as much as q4_0 cells of the same model, and no more.
+func TestBoundBesideCells(t *testing.T) {
+	b := Bound{Divergence: 0.01, Top: 0.95, Rows: 100}
+	cells := func(mean, top float64, rows int) Known {
+		return Known{Measured: true, Figures: Figures{Mean: mean, Top: top, Rows: rows}}
+	}
+	q4 := cells(0.05, 0.88, 100)
+	for name, c := range map[string]struct {
+		f     Figures
+		cells Known
+		want  Verdict
+	}{
+		"the bound itself":        {Figures{Mean: 0.01, Top: 0.95, Rows: 100}, Known{}, Passed},
+		"as much as the cells":    {Figures{Mean: 0.05, Top: 0.88, Rows: 100}, q4, Passed},
+		"more divergence":         {Figures{Mean: 0.0501, Top: 0.99, Rows: 100}, q4, Over},
+		"less agreement":          {Figures{Mean: 0.02, Top: 0.8799, Rows: 100}, q4, Over},
+		"better than bad cells":   {Figures{Mean: 0.02, Top: 0.94, Rows: 100}, cells(0.5, 0.5, 100), Passed},
+		"cells better than it":    {Figures{Mean: 0.02, Top: 0.94, Rows: 100}, cells(0.001, 0.99, 100), Over},
+		"cells not measured":      {Figures{Mean: 0.02, Top: 0.94, Rows: 100}, Known{}, TooThin},
+		"cells measured too thin": {Figures{Mean: 0.02, Top: 0.94, Rows: 100}, cells(0.05, 0.88, 99), TooThin},
+		"too thin":                {Figures{Mean: 0.02, Top: 0.94, Rows: 99}, q4, TooThin},
+		"broken":                  {Figures{Mean: 0.02, Top: 0.94, Rows: 100, Broken: 1}, q4, Over},
+		"no number":               {Figures{Mean: math.NaN(), Top: 0.94, Rows: 100}, q4, Over},
+		"cells are no numbers":    {Figures{Mean: 0.02, Top: 0.94, Rows: 100}, cells(math.NaN(), math.NaN(), 100), Over},
+	} {
+		if got, why := b.JudgeBeside(c.f, c.cells); got != c.want || (why == "") != (got == Passed) {
+			t.Errorf("%s: %s (%s), want %s", name, got, why, c.want)
+		}
+	}
+}
+
 func TestBound(t *testing.T) {
 	b := Bound{Divergence: 0.01, Top: 0.95, Rows: 100}
 	nan := math.NaN()

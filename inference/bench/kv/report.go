@@ -46,6 +46,9 @@ type Result struct {
 	Setting  string   `json:"setting"`
 	Tier     Tier     `json:"tier"`
 	Rotation Rotation `json:"rotation"`
+	// Codec tells the coding of a parked class from earlier and other ones; filled by
+	// the caller.
+	Codec string `json:"codec,omitempty"`
 	// BytesPerToken of the cells, or of a state that waits, at the longest context;
 	// Ratio is how many times less that is than f16.
 	BytesPerToken float64 `json:"bytes_per_token"`
@@ -150,10 +153,34 @@ func NewReport(opt Options, out Outcome, bound Bound, rotated func(keys, values 
 		} else {
 			x.parkedSizes(samples)
 		}
-		x.Verdict, x.Why = bound.Judge(Figures{Mean: x.Mean.Value, Top: x.Top.Value, Rows: x.Rows, Broken: x.Broken})
 		r.Results = append(r.Results, x)
 	}
+	r.judge(opt.Settings, bound)
 	return r
+}
+
+// judge gives the verdicts, when all that is compared is there.
+func (r *Report) judge(settings []Setting, bound Bound) {
+	beside := map[string]bool{}
+	for _, s := range settings {
+		beside[s.Name] = s.Beside
+	}
+	var cells Known
+	for _, x := range r.Results {
+		if x.Tier == Hot && x.Setting == CellsBeside {
+			cells = Known{Measured: x.Rows > 0, Figures: x.figures()}
+		}
+	}
+	for i := range r.Results {
+		x := &r.Results[i]
+		if x.Verdict, x.Why = bound.Judge(x.figures()); beside[x.Setting] {
+			x.Verdict, x.Why = bound.JudgeBeside(x.figures(), cells)
+		}
+	}
+}
+
+func (x *Result) figures() Figures {
+	return Figures{Mean: x.Mean.Value, Top: x.Top.Value, Rows: x.Rows, Broken: x.Broken}
 }
 
 // Unjudged takes the verdicts away: the weights are random, and losses mean nothing.

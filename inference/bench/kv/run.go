@@ -85,6 +85,20 @@ func Run(ctx context.Context, m *engine.Model, opt Options) (Outcome, error) {
 	return out, err
 }
 
+// Calibration is the state, in cells of f16, of so many tokens of texts of all kinds
+// that nobody measures: what a class is calibrated on. The conditions are those of Run.
+func Calibration(ctx context.Context, m *engine.Model, opt Options, tokens int) ([]byte, error) {
+	if tokens < 1 || tokens > mostLength {
+		return nil, fmt.Errorf("calibrate on %d tokens, must be 1 to %d", tokens, mostLength)
+	}
+	r, err := newRig(m, tokens, opt.Threads, opt.Poll)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	return (&bench{Options: opt, rig: r}).calibration(ctx, tokens)
+}
+
 // all measures the units that are not of an earlier run. Those that are count also
 // when it ends early.
 func (b *bench) all(ctx context.Context) (failed error) {

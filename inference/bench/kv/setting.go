@@ -28,6 +28,8 @@ type Setting struct {
 	// Read is how many tokens of a context a hot one computes at once; 0 is as many as
 	// the full cache does.
 	Read int
+	// Beside says that a parked one may lose as much as CellsBeside.
+	Beside bool
 	// Make prepares a parked one for a model; nil for a hot one.
 	Make func(Ground) (Transform, error)
 }
