@@ -124,7 +124,7 @@ func lowest(objects []kvcache.Target) int {
 func (c *Cache) cut(seq int, b *blob.Blob, t kvcache.Target) ([]byte, error) {
 	switch {
 	case c.opaque != nil:
-		return c.state(seq, part(t.From, t.To))
+		return c.cutOpaque(seq, t)
 	case t.From < t.To:
 		rows, err := b.Rows(t.From, t.To)
 		if err != nil {
@@ -143,6 +143,19 @@ func (c *Cache) cut(seq int, b *blob.Blob, t kvcache.Target) ([]byte, error) {
 	}
 	c.joined = b.Append(c.joined[:0], part(t.From, t.To))
 	return c.joined, nil
+}
+
+// cutOpaque is cut where the bytes are not understood: what cannot be read off them is
+// asked of the engine.
+func (c *Cache) cutOpaque(seq int, t kvcache.Target) ([]byte, error) {
+	end, err := c.ctx.End(seq)
+	if err != nil {
+		return nil, err
+	}
+	if p := part(t.From, t.To); p == blob.Partial && end != t.To || end < t.To {
+		return nil, fmt.Errorf("sequence %d stands at %d, its state at %d is wanted: %w", seq, end, t.To, blob.ErrState)
+	}
+	return c.state(seq, part(t.From, t.To))
 }
 
 // read parses the state of a sequence, in a unified pool without the rows before

@@ -19,7 +19,7 @@ import (
 	"dure/kvcache/store"
 )
 
-var operations = flag.Int("operations", 16000, "operations of the long walk, over all its contexts")
+var operations = flag.Int("operations", 5400, "operations of the long walk, over all its contexts")
 
 const (
 	walkSlots = 4
