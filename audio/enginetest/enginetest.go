@@ -32,18 +32,23 @@ var Sentences = []string{
 	"Remember to call your mother before you go to bed.",
 }
 
+// Home is DURE_HOME, or where it is by itself.
+func Home(t testing.TB) string {
+	t.Helper()
+	if home := os.Getenv("DURE_HOME"); home != "" {
+		return home
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(user, ".dure")
+}
+
 // Dir is the folder of a set of speech engines; a missing one fails the test.
 func Dir(t testing.TB, set string) string {
 	t.Helper()
-	home := os.Getenv("DURE_HOME")
-	if home == "" {
-		user, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		home = filepath.Join(user, ".dure")
-	}
-	dir := filepath.Join(home, "voice", set)
+	dir := filepath.Join(Home(t), "voice", set)
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err != nil {
 		if set != "base" && set != "english" {
 			t.Skipf("SKIPPED: the speech engines %s are not installed: %v; `dure voice install %s` fetches them", set, err, set)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"dure/audio"
 	"dure/audio/realtime/wire"
 	"dure/audio/turn"
 	"dure/audio/voice"
@@ -261,11 +262,11 @@ func (c *connection) tell(out voice.Out) error {
 	case turn.SessionCreated:
 		if c.extended {
 			defer func() {
-				_ = c.send(wire.EncodeOther("session.resumable", c.id(), map[string]any{"token": c.session.Token(), "server_event_seq": out.Seq, "grace_ms": 30_000, "chunk_samples": 3200}))
+				_ = c.send(wire.EncodeOther("session.resumable", c.id(), map[string]any{"token": c.session.Token(), "server_event_seq": out.Seq, "grace_ms": 30_000, "chunk_samples": audio.FrameSamples}))
 			}()
 		}
 		defer func() {
-			_ = c.send(wire.EncodeOther("conversation.created", c.id(), map[string]any{"conversation": map[string]any{"id": "conv_0", "object": "realtime.conversation"}}))
+			_ = c.send(wire.EncodeOther("conversation.created", c.id(), map[string]any{"conversation": map[string]any{"id": wire.ConversationID, "object": "realtime.conversation"}}))
 		}()
 	case turn.SessionUpdated:
 		c.desk.agreed(n.Config)

@@ -196,9 +196,6 @@ func (h *host) serveOn(ctx context.Context, in entrance, entry catalog.Entry, op
 	talk := newVoiceHost(entry.Name, opt.logLevel, h.log, own.Serve)
 	talk.home = h.home
 	defer talk.close()
-	if talk.expected() {
-		go talk.prepare(ctx)
-	}
 	registry.MustRegister(voiceCollector{talk})
 	chat := openai.Surface(responses)
 	busy.Handler = front.New(front.Options{
@@ -209,6 +206,9 @@ func (h *host) serveOn(ctx context.Context, in entrance, entry catalog.Entry, op
 		Version: "dure-" + buildVersion() + "+llama.cpp-" + library.LlamaVersion,
 		Hosts:   opt.hosts, Origins: opt.origins, Keys: keyed{in.ring}, Closing: closing,
 	})
+	if talk.expected() { // it asks for the models, so that there has to be an answer
+		go talk.prepare(ctx)
+	}
 	srv := front.NewServer(busy, h.log)
 	crowd := front.NewCrowd(opt.door.connections, h.log, registry)
 	crowd.Watch(srv)

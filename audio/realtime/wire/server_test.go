@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dure/audio"
+	"dure/audio/enginetest"
 	"dure/audio/turn"
 	"dure/inference"
 )
@@ -107,7 +108,7 @@ func TestEncodeNames(t *testing.T) {
 // strictly: every field of ours is one of theirs, of its kind, and none that they need is
 // missing.
 func TestStockTypes(t *testing.T) {
-	client := filepath.Join(home(), "clients", "python")
+	client := filepath.Join(enginetest.Home(t), "clients", "python")
 	if _, err := os.Stat(filepath.Join(client, "openai")); err != nil {
 		t.Skip("SKIPPED: the stock Python client is not there; make clients fetches it")
 	}
@@ -129,12 +130,4 @@ func TestStockTypes(t *testing.T) {
 	if got, want := strings.Count(string(out), "ok "), len(notices); got != want {
 		t.Fatalf("%d events were read, not %d:\n%s", got, want, out)
 	}
-}
-
-func home() string {
-	if dir := os.Getenv("DURE_HOME"); dir != "" {
-		return dir
-	}
-	dir, _ := os.UserHomeDir()
-	return filepath.Join(dir, ".dure")
 }

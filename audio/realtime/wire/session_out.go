@@ -110,7 +110,7 @@ func encodeResponse(r turn.Response) fields {
 	f := fields{
 		"id": r.ID, "object": "realtime.response", "status": string(r.Status), "status_details": statusDetails(r),
 		"output": encodeItems(r.Items), "output_modalities": modalities(r.TextOnly), "max_output_tokens": maxOut(r.MaxTokens),
-		"metadata": nil, "usage": nil, "conversation_id": conversationID, "audio": fields{"output": fields{"voice": r.Voice}},
+		"metadata": nil, "usage": nil, "conversation_id": ConversationID, "audio": fields{"output": fields{"voice": r.Voice}},
 	}
 	if r.OutOfBand {
 		f["conversation_id"] = nil
@@ -124,8 +124,8 @@ func encodeResponse(r turn.Response) fields {
 	return f
 }
 
-// A session has one conversation.
-const conversationID = "conv_0"
+// ConversationID names the one conversation that a session has.
+const ConversationID = "conv_0"
 
 func statusDetails(r turn.Response) any {
 	switch r.Status {
