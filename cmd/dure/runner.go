@@ -16,10 +16,11 @@ func runnerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "runner", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// The engine's threads compute; what is left for Go is short. More
-			// than one P makes the runtime wake more threads for it, which
-			// take the cores from the engine's.
-			runtime.GOMAXPROCS(1)
+			// The engine's threads compute; what is left for Go is short. The owner
+			// takes one P into the engine with it, the other is for those who bring
+			// requests and take answers. More would make the runtime wake more
+			// threads, which take the cores from the engine's.
+			runtime.GOMAXPROCS(2)
 			err := runner.Serve(cmd.Context(), os.Stdin, os.NewFile(3, "status"),
 				func(level string) *slog.Logger { return newLogger(os.Stderr, level) })
 			if err != nil {

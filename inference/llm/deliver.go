@@ -7,11 +7,11 @@ import (
 	"dure/inference/engine"
 )
 
-// beat is how long drawn tokens may wait to be handed over together. Handing
-// over wakes a chain of goroutines in two processes, which on a CPU costs the
-// engine's threads their cores; where a step takes longer than a beat, which is
-// to say at any pace a reader could notice, every token goes at once.
-const beat = 15 * time.Millisecond
+// beat is how long drawn tokens may wait to be handed over together: thirty times a
+// second is as often as a reader can see. Handing over wakes a chain of goroutines in
+// two processes, which on a CPU costs the engine's threads their cores. Where two
+// steps take longer than a beat every token goes at once.
+const beat = 33 * time.Millisecond
 
 // drawn is one token of an answer.
 type drawn struct {
@@ -20,15 +20,21 @@ type drawn struct {
 	logprob inference.TokenLogprob
 }
 
-// deliver gives a drawn token to the request's reader: at once if a beat has
-// passed since the last time, else with one of the next. It never waits: one
+// deliver gives a drawn token to the request's reader: at once if a beat will have
+// passed since the last time by the next step, else with that. It never waits: one
 // place of the outbox stays free for the last item, and when only that is left
 // the sequence pauses until the reader wakes the owner.
 func (o *owner) deliver(r *request, d drawn) {
 	r.held = append(r.held, d)
-	if o.left.Sub(r.delivered) >= beat {
+	if due(r.delivered, o.left, o.stepped) {
 		o.handOver(r)
 	}
+}
+
+// due says whether what is held would wait longer than a beat, were it left for the
+// next step. Nothing was delivered yet where the time of it is zero.
+func due(delivered, now time.Time, step time.Duration) bool {
+	return delivered.IsZero() || now.Add(step).Sub(delivered) >= beat
 }
 
 // handOver gives the reader what is held.

@@ -29,6 +29,7 @@ type owner struct {
 	// left is when the last engine call returned; zero when the owner has
 	// waited since.
 	left     time.Time
+	stepped  time.Duration // that call took
 	pace     *pace
 	threads  int // that compute now
 	matchers matchers

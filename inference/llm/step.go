@@ -145,7 +145,8 @@ func (o *owner) engage(prompt bool, call func() error) (took time.Duration, err 
 		turns.Give()
 	}
 	o.l.stats.engineCPU.Store(int64(o.ctx.CPUTime() + o.drafter.cpuTime() + o.heads.cpuTime()))
-	return o.left.Sub(begin), err
+	o.stepped = o.left.Sub(begin)
+	return o.stepped, err
 }
 
 // failRows deals with a failed call. A full pool changed nothing, though the cache

@@ -131,7 +131,7 @@ func spawn(opt Options) (*process, error) {
 	cmd.Stderr = p.tail
 	life, err := cmd.StdinPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = start(cmd)
 	}
 	if err != nil {
 		statusR.Close()
