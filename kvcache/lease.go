@@ -153,7 +153,7 @@ func (x *node) sole() bool {
 
 // Reserve asks for cells for n tokens more than was said; idle sequences go for
 // them. It fails with ErrFull if there are none; the owner then parks somebody.
-// The actions are to be carried out before anything is computed.
+// The actions are to be carried out before anything is computed; none waits for a disk.
 func (t *Tree) Reserve(now Tick, id LeaseID, n int) error {
 	l := t.leases[id]
 	if l == nil || l.job != nil || l.err != nil || n < 0 {
@@ -161,7 +161,7 @@ func (t *Tree) Reserve(now Tick, id LeaseID, n int) error {
 	}
 	t.tick(now)
 	j := &job{payee: l}
-	_, freed, ok := t.makeCells(l.slot, n, j)
+	_, freed, ok := t.makeCells(l.slot, n, j, true)
 	if !t.cfg.Unified && t.length(l)+l.reserve+n > t.cfg.longest() || !ok {
 		t.submit(j) // what was begun helps the next
 		return fmt.Errorf("%d tokens more: %w", n, ErrFull)

@@ -35,8 +35,8 @@ func (t *Tree) place(l *lease, of reuse) error {
 	take, err := t.seat(l, src, j)
 	if err != nil {
 		t.letGo(src)
-		t.submit(&job{steps: j.steps}) // what was begun helps the next
-		switch {                       // what is to be reused may be what has to go
+		t.submit(&job{steps: j.steps, held: j.held}) // what was begun helps the next
+		switch {                                     // what is to be reused may be what has to go
 		case l.slot >= 0:
 		case src.seq >= 0:
 			return t.place(l, ofObjects)
@@ -144,7 +144,7 @@ func (t *Tree) seat(l *lease, src source, j *job) (take bool, err error) {
 	if slot < 0 && t.victim(false, j.victims, seqSet{}) < 0 && t.mayTake(l, src, true) {
 		// Nobody else can go: what the sequence holds is saved, then it is used.
 		slot, take = src.seq, true
-		if !t.save(slot, j, false) {
+		if !t.save(slot, j, false, false) {
 			t.counts.Lost++
 		}
 	}
@@ -159,10 +159,14 @@ func (t *Tree) seat(l *lease, src source, j *job) (take bool, err error) {
 	case t.cfg.Unified:
 		need -= src.shared
 	}
-	slot, freed, ok := t.makeCells(slot, need-credit, j)
+	slot, freed, ok := t.makeCells(slot, need-credit, j, false)
 	if !ok {
 		if take {
 			t.slots[src.seq].busy = false
+			if len(j.steps) > 0 { // what of it is being saved stays until then
+				t.slots[src.seq].holds++
+				j.held = src.seq + 1
+			}
 		}
 		return false, fmt.Errorf("%d tokens: %w", len(l.request.Tokens)+l.request.Output, ErrFull)
 	}

@@ -21,7 +21,10 @@ var kinds = map[string]Config{
 }
 
 func small(c Config) Config {
-	c.Slots, c.Cells, c.KVBytes, c.RAMBytes, c.DiskBytes = 4, 80, 10, 900, 1400
+	c.Slots, c.Cells, c.KVBytes, c.RAMBytes, c.DiskBytes = 4, 80, 10, 400, 1400
+	if c.Unified {
+		c.Cells = 48 // what slots want is not all there
+	}
 	c.Cost = Cost{Prefill: 1000, HalfLife: 50}
 	c.Sessions, c.Writes = 6, 2
 	return c
@@ -115,7 +118,7 @@ func (p *player) prompt() []Token {
 
 func (p *player) step() {
 	p.now++
-	switch op := p.d.roll(24); {
+	switch op := p.d.roll(26); {
 	case op < 5:
 		tokens := p.prompt()
 		p.compare(tokens)
@@ -130,7 +133,7 @@ func (p *player) step() {
 		p.finishOne()
 	case op < 19:
 		p.pump(true)
-	case op < 20:
+	case op < 20 && p.d.roll(2) == 0:
 		p.pump(false)
 	case op < 21 && p.d.roll(2) == 0:
 		p.t.Backup(p.now, p.d.roll(p.cfg.Slots))
@@ -140,6 +143,8 @@ func (p *player) step() {
 		p.t.Balance(p.now)
 	case op < 23:
 		p.rare()
+	case op < 25:
+		p.reserve()
 	default:
 		if len(p.slow) > 0 { // disk answers in any order
 			i := p.d.roll(len(p.slow))
@@ -246,14 +251,20 @@ func (p *player) rare() {
 			p.pinned = nil
 		}
 	default:
-		if id, q := p.pick(); q != nil {
-			n := p.d.roll(4)
-			if err := p.t.Reserve(p.now, id, n); err == nil {
-				q.Output += n
-			} else if _, ready, _ := p.t.Ready(id); ready && !errors.Is(err, ErrFull) {
-				p.fatalf("%v", err)
-			}
-		}
+		p.reserve()
+	}
+}
+
+func (p *player) reserve() {
+	id, q := p.pick()
+	if q == nil {
+		return
+	}
+	n := p.d.roll(16)
+	if err := p.t.Reserve(p.now, id, n); err == nil {
+		q.Output += n
+	} else if _, ready, _ := p.t.Ready(id); ready && !errors.Is(err, ErrFull) {
+		p.fatalf("%v", err)
 	}
 }
 

@@ -6,8 +6,9 @@ import (
 )
 
 // makeCells finds a slot, if none is given, and clears idle sequences until need
-// cells are free. It reports how many cells those hold now.
-func (t *Tree) makeCells(slot, need int, j *job) (got, freed int, ok bool) {
+// cells are free. It reports how many cells those hold now. sync plans nothing that
+// waits for a disk.
+func (t *Tree) makeCells(slot, need int, j *job, sync bool) (got, freed int, ok bool) {
 	short := func() bool { return t.hotUsed()+need-freed > t.cfg.Cells }
 	if slot >= 0 && !short() {
 		return slot, 0, true
@@ -21,7 +22,7 @@ func (t *Tree) makeCells(slot, need int, j *job) (got, freed int, ok bool) {
 		if v < 0 {
 			return -1, freed, false
 		}
-		cells, ok := t.evict(v, j)
+		cells, ok := t.evict(v, j, sync)
 		if !ok {
 			refused.add(v)
 			continue
@@ -61,12 +62,12 @@ func (t *Tree) clearable() (cells int) {
 
 // evict plans to clear an idle sequence, saved first if that is worth it. It
 // refuses to lose the last copy of a pinned prefix.
-func (t *Tree) evict(seq int, j *job) (freed int, ok bool) {
+func (t *Tree) evict(seq int, j *job, sync bool) (freed int, ok bool) {
 	s := &t.slots[seq]
 	s.busy = true
 	pinned := t.pinnedBy(seq, nil)
 	if !t.elsewhere(seq) || pinned {
-		if !t.save(seq, j, pinned) {
+		if !t.save(seq, j, pinned, sync) {
 			if pinned {
 				s.busy = false
 				return 0, false
@@ -120,7 +121,7 @@ func (t *Tree) unsaved(x *node) (spans []span) {
 
 // save plans to copy what of a sequence is not stored yet into RAM. It reports
 // false if there is no room for it that is worth less.
-func (t *Tree) save(seq int, j *job, must bool) bool {
+func (t *Tree) save(seq int, j *job, must, sync bool) bool {
 	x := t.slots[seq].node
 	spans := t.unsaved(x)
 	if len(spans) == 0 {
@@ -136,7 +137,7 @@ func (t *Tree) save(seq int, j *job, must bool) bool {
 		key = math.Inf(1)
 	}
 	defer t.keepPath(x)()
-	if !t.room(RAM, bytes, key, j, false) {
+	if !t.room(RAM, bytes, key, j, sync) {
 		return false
 	}
 	a := Action{Kind: Save, Seq: seq}
@@ -187,7 +188,7 @@ func (t *Tree) room(tier Tier, bytes int64, limit float64, j *job, sync bool) bo
 		}
 		t.demote(o, j, sync)
 	}
-	rest := bytes - max(t.budget[tier]-t.used[tier], 0)
+	rest := bytes - (t.budget[tier] - t.used[tier]) // with what is above it already
 	for _, o := range j.leaving {
 		if k := min(rest, o.bytes-o.passed); o.tier == tier && k > 0 {
 			o.passed += k

@@ -511,6 +511,7 @@ func TestStoryHints(t *testing.T) {
 // that matters; what can never fit is refused as such.
 func TestStorySlots(t *testing.T) {
 	cfg := small(Config{Unified: true})
+	cfg.Cells = 80
 	w := newWorld(t, cfg)
 	var ids []LeaseID
 	for i := range 4 {

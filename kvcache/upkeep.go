@@ -52,7 +52,7 @@ func (t *Tree) Park(now Tick, seq int) error {
 	t.slots[seq].busy = true
 	j := &job{}
 	defer t.submit(j)
-	if !t.elsewhere(seq) && !t.save(seq, j, t.pinnedBy(seq, nil)) {
+	if !t.elsewhere(seq) && !t.save(seq, j, t.pinnedBy(seq, nil), false) {
 		t.slots[seq].busy = false
 		return fmt.Errorf("park sequence %d: %w", seq, ErrFull)
 	}
@@ -71,7 +71,7 @@ func (t *Tree) Backup(now Tick, seq int) bool {
 	}
 	t.slots[seq].holds++
 	j := &job{held: seq + 1}
-	t.save(seq, j, false)
+	t.save(seq, j, false, false)
 	saves := len(j.steps) > 0
 	t.submit(j)
 	return saves

@@ -106,7 +106,8 @@ func (w *world) pump(deferSlow bool) {
 
 func (w *world) isSlow(a Action) bool {
 	return a.Kind == Write || a.Kind == Drop && a.Objects[0].Tier == Disk ||
-		a.Kind == Restore && slices.ContainsFunc(a.Pieces, func(p Target) bool { return p.Tier == Disk })
+		a.Kind == Restore && (slices.ContainsFunc(a.Pieces, func(p Target) bool { return p.Tier == Disk }) ||
+			a.State != 0 && w.objs[a.State].tier == Disk)
 }
 
 func (w *world) act(a Action) {

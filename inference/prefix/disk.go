@@ -205,6 +205,9 @@ func (c *Cache) settle(now kvcache.Tick, f *fetching) {
 	delete(c.jobs, f.action.ID)
 	r := kvcache.Result{Err: f.err, Bad: f.bad}
 	switch {
+	case f.err != nil && f.action.Kind == kvcache.Restore: // it may have been to be cut back
+		r.Err = errors.Join(f.err, c.clear(f.action.Seq))
+		c.tell(f.action.Seq, 0)
 	case f.err != nil:
 	case f.action.Kind == kvcache.Restore:
 		r = c.restore(f.action, f.read, f.loss)
