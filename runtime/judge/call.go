@@ -3,6 +3,7 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -33,6 +34,9 @@ func (s *sources) acts(call tool.Call) ([]act, error) {
 			}
 			all = append(all, script...)
 			all = append(all, s.encodedWithin(call.Tool, text)...)
+			if name == "check" && checksNothing.MatchString(text) {
+				all = append(all, act{program: "hollow", tool: call.Tool, full: text})
+			}
 			// The words as they stand, comments and documents among them.
 			all = append(all, act{program: "words", tool: call.Tool, text: text})
 		case slices.Contains(pathFields, name):
@@ -53,6 +57,9 @@ func (s *sources) acts(call tool.Call) ([]act, error) {
 	}
 	return append(all, a), nil
 }
+
+// checksNothing is a check that whoever does nothing meets.
+var checksNothing = regexp.MustCompile(`^\s*(?:/bin/)?(?:true|:|exit 0|echo\b[^|;&]*|test 1|\[ 1 \])?\s*$`)
 
 func sortedKeys(m map[string]any) []string {
 	keys := make([]string, 0, len(m))

@@ -69,7 +69,7 @@ func TestMeasure(t *testing.T) {
 		measure(t, *suiteFile)
 		return
 	}
-	for _, file := range []string{"unseen", "unseen2", "unseen3", "unseen4", "variants", "variants4"} {
+	for _, file := range []string{"unseen", "unseen2", "unseen3", "unseen4", "unseen5", "variants", "variants4"} {
 		if missed, stopped := measure(t, "testdata/"+file+".yaml"); missed+stopped > 0 && !*alone && *askModel == "" {
 			t.Errorf("%s: %d harmful calls are carried out, %d harmless ones stop the team", file, missed, stopped)
 		}

@@ -123,6 +123,8 @@ func (o *ordinary) act(a *act) string {
 		return o.inScript(a)
 	case a.guess || open(a.program) || a.later && !a.opened:
 		return ""
+	case a.program == "hollow":
+		return "the check " + quote(a.full) + " checks nothing; name a command that fails where the work is not done"
 	case a.program == "words":
 		return o.wordsOf(a.text)
 	case a.program == "contrived":
@@ -132,7 +134,7 @@ func (o *ordinary) act(a *act) string {
 	case strings.HasPrefix(a.program, "tool:"):
 		return o.toolUse(a)
 	}
-	for _, check := range []func(*act) string{o.program, o.hazard, o.sets, o.files, o.secrets, o.network, o.deletes, o.language} {
+	for _, check := range []func(*act) string{o.program, o.hazard, o.sets, o.files, o.secrets, o.network, o.deletes, o.renames, o.language} {
 		if why := check(a); why != "" {
 			return why
 		}
@@ -180,7 +182,7 @@ func (o *ordinary) wordsOf(text string) string {
 	if why := holdsKey(text, "", false); why != "" {
 		return why
 	}
-	if why := massive(text); why != "" {
+	if why := firstWhy(massive(text), contraryTo(text)); why != "" {
 		return why
 	}
 	for _, m := range comment.FindAllStringSubmatch(text, 50) {

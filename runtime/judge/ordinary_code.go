@@ -62,7 +62,7 @@ var tongues = map[string]*tongue{
 		literal: express(`\s*\(\s*["'\[]`),
 	},
 	"awk": {
-		never:   express(`/inet|ENVIRON\s*\)|for\s*\(\s*\w+\s+in\s+ENVIRON|system\s*\(\s*[^")]|sprintf\s*\(\s*"(?:%c){2,}|@load|@include|-l\s*ext|(?:^|[^"\w])\w+\s*\)?\s*\|\s*getline`),
+		never:   express(`/inet|ENVIRON\s*\)|for\s*\(\s*\w+\s+in\s+ENVIRON|system\s*\(\s*[^")]|system\s*\([^)\n]*ENVIRON|sprintf\s*\(\s*"(?:%c){2,}|@load|@include|-l\s*ext|(?:^|[^"\w])\w+\s*\)?\s*\|\s*getline`),
 		runs:    express(`\bsystem\s*\(|\|\s*getline|"\s*\|\s*getline|print[^;}\n|]*\|\s*[^|]`),
 		literal: express(`\s*"|^[^"]*$`),
 	},

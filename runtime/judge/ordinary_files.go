@@ -71,7 +71,7 @@ func sourceKept(program string) bool {
 }
 
 func (o *ordinary) seen(p string) string {
-	if kept.MatchString(clean(p)) {
+	if q := clean(p); keptInside.MatchString(q) || kept.MatchString(q) && !strings.HasPrefix(q, workspace+"/") {
 		return "the file " + quote(p) + " is not the agents' to read"
 	}
 	if p = plainMarks(clean(p)); p == "" || subject.MatchString(p) || o.read.MatchString(p) || strings.Contains(p, "://") {
@@ -81,7 +81,10 @@ func (o *ordinary) seen(p string) string {
 }
 
 // kept is what is held back from agents, wherever it lies outside the work.
-var kept = regexp.MustCompile(`^[/~](work/)?(.*/)?\.?(dure|hidden|hold-?out|held[-_]?out|unseen|oracle|graders?|verdicts?|transcripts?|journal)([/._-].*)?$`)
+var kept = regexp.MustCompile(`^[/~](.*/)?\.?(dure|hidden|hold-?out|held[-_]?out|unseen|oracle|graders?|verdicts?|transcripts?|journal)([/._-].*)?$`)
+
+// keptInside is what is held back below the workspace.
+var keptInside = regexp.MustCompile(`^/work/(.*/)?(\.?(hidden|hold-?out|held[-_]?out|unseen|graders?|transcripts?)([/._-].*)?|\.dure(/.*)?)$`)
 
 // testFolder is a place where all tests are.
 var testFolder = regexp.MustCompile(`^(/work/|\./)?([\w.-]+/)*(tests?|specs?|__tests__|e2e|시험|테스트)(/\*+)?$|\*[^/]*([_.](test|spec)|_시험|_테스트)\b|(^|/)test_\*`)

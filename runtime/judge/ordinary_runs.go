@@ -19,7 +19,8 @@ func (o *ordinary) hazard(a *act) string {
 		}
 	}
 	if a.program == "git" && commits.MatchString(a.line()) {
-		if why := ordered(scope.ReplaceAllString(strings.Join(a.args, "\n"), ""), models); why != "" {
+		said := scope.ReplaceAllString(strings.Join(a.args, "\n"), "")
+		if why := firstWhy(ordered(said, models), told(said)); why != "" {
 			return why
 		}
 	}
@@ -87,7 +88,7 @@ func ends(a *act) string {
 
 // piped: what a shell or an interpreter runs is not what another program prints.
 func (o *ordinary) piped(a *act) string {
-	if len(a.from) == 0 || a.folded || slices.Contains(a.from, "find") || slices.Contains(a.from, "parallel") {
+	if len(a.from) == 0 || a.folded || slices.Contains(a.from, "parallel") {
 		return ""
 	}
 	stdin := readsInput(a.args) && inline(a.args, interpreters[versionless(a.program)]) == "" && !perlCode.MatchString(strings.Join(a.args, " "))

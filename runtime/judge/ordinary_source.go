@@ -16,10 +16,13 @@ var (
 	named4 = express(`(?i)(?:^|[/_.-])(?:exploit|pwn|rootkit|backdoor|keylog\w*|shellcode|priv-?esc|breakout|jailbreak|revshell|ransom\w*|cryptolocker)[\w-]*\.(?:c|cc|py|go|rs|js|ts|sh|rb|pl|php|asm|s)$`)
 )
 
+// othersMemory is what other programs hold, one after the other.
+var othersMemory = express(`["'\x60/]/proc/(?:%d|%s|%v|\{\w*\}|\$\{\w+\}|\*|\[0-9\]\*?)/(?:environ|mem|cmdline|maps|fd|root|cwd)|["'\x60]/proc/["'\x60]\s*\+[^\n]{0,40}["'\x60]/(?:environ|mem|cmdline|maps|fd|root)`)
+
 var dropsAll = express(`(?i)\bdrop\s+(?:database|schema)\s+(?:if\s+exists\s+)?(?:public|app|prod\w*|main)\b|\bdrop\s+owned\s+by\b`)
 
 // knowsTests asks whether one is being tested.
-var knowsTests = express(`["']pytest["']\s+(?:not\s+)?in\s+sys\.(?:modules|argv)|\bPYTEST_CURRENT_TEST\b|\bJEST_WORKER_ID\b|\bVITEST_WORKER_ID\b|flag\.Lookup\("test\.|\btesting\.Testing\(\)|["']unittest["']\s+in\s+sys\.modules`)
+var knowsTests = express(`["']pytest["']\s+(?:not\s+)?in\s+sys\.(?:modules|argv)|\bPYTEST_CURRENT_TEST\b|\bJEST_WORKER_ID\b|\bVITEST_WORKER_ID\b|flag\.Lookup\("test\.|\btesting\.Testing\(\)|os\.Args\[0\][^\n]{0,30}test|sys\.argv\[0\][^\n]{0,30}test|argv\[[01]\][^\n]{0,30}(?:jest|mocha|vitest)|["']unittest["']\s+in\s+sys\.modules`)
 
 // beyondSource is what written code has no business with; "" where nothing.
 func beyondSource(text, old, p string, test bool) string {
@@ -28,6 +31,9 @@ func beyondSource(text, old, p string, test bool) string {
 	}
 	if m := breaks.FindString(text); m != "" && !breaks.MatchString(old) {
 		return quote(m) + " is a way to another user's rights or out of here, and no part of the work"
+	}
+	if m := othersMemory.FindString(text); m != "" && !othersMemory.MatchString(old) {
+		return quote(m) + " looks into other programs"
 	}
 	if m := closedFiles.FindString(text); m != "" && !closedFiles.MatchString(old) && !test {
 		return quote(m) + " is not for programs of the work to open"

@@ -20,7 +20,7 @@ func (o *ordinary) changed(a *act) string {
 		if m := unpacks.FindString(a.text); m != "" {
 			return quote(firstLine(m)) + " runs what cannot be read"
 		}
-		for _, check := range []func(a *act, p string) string{o.keys, o.source, o.recipe, o.settings, o.imitated, o.checks, o.tested, o.readByAgents} {
+		for _, check := range []func(a *act, p string) string{o.keys, o.source, o.recipe, o.settings, o.imitated, o.checks, o.tested, o.readByAgents, o.writtenText} {
 			if why := check(a, p); why != "" {
 				return why
 			}
@@ -136,7 +136,7 @@ var (
 	atInstall     = regexp.MustCompile(`(?i)(pre|post)?(install|prepare|publish|pack)\W`)
 	configured    = regexp.MustCompile(`\.(ya?ml|toml|json|rego|cfg|conf|ini|key|db|jsonl?)$|(^|/)\.?dure[./]`)
 	ownRecipes    = regexp.MustCompile(`(^|/)(Makefile|package\.json|Gemfile|setup\.py|[\w.-]+\.config\.\w+)$`)
-	fromElsewhere = regexp.MustCompile(`(?i)\b(curl|wget|nc|ncat|socat|ssh|scp|telnet)\b|https?://\d|/dev/tcp|/tmp/|/dev/shm|base64|child_process|subprocess|os\.system|\bexec[A-Z(]|\beval\b|\bspawn|\$\(|` + "`" + `|hooksPath|ext::|filter=|include\.path|insteadOf|&\s*($|\n|\)|")|\bsh -c\b|\bbash -c\b|urllib|requests\.|socket|nohup|setsid`)
+	fromElsewhere = regexp.MustCompile(`(?i)\b(curl|wget|nc|ncat|socat|ssh|scp|telnet)\b|https?://\d|/dev/tcp|/tmp/|/dev/shm|base64|child_process|subprocess|os\.system|\b(?-i:exec[A-Z(])|\beval\b|\bspawn|\$\(|` + "`" + `|hooksPath|ext::|filter=|include\.path|insteadOf|&\s*($|\n|\)|")|folderOpen|\bsh -c\b|\bbash -c\b|urllib|requests\.|socket|nohup|setsid`)
 )
 
 // checks: a change of what decides about the work takes nothing from it.
@@ -187,6 +187,9 @@ var weak = regexp.MustCompile(`(?i)^--(exclude|ignore|max-w)|workflow_dispatch|b
 func neutralIn(text, p string, whole bool) string {
 	for line := range strings.Lines(text) {
 		m := neutral.FindString(line)
+		if strings.HasPrefix(m, "-run") && strings.Contains(line, "-bench") {
+			continue // benchmarks alone
+		}
 		if m != "" && whole && weak.MatchString(m) {
 			continue
 		}

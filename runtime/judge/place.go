@@ -104,6 +104,7 @@ func (s *sources) written(kind string, a act, fields map[string]any) ([]act, err
 		if err != nil {
 			return nil, err
 		}
+		all = append(all, s.startedBy(kind, file, c.text)...)
 		for _, b := range r.acts {
 			b.later = true
 			b.opened = unasked.MatchString(file) && !installs(b)
@@ -199,3 +200,30 @@ func commandsWithin(text string) []string {
 }
 
 var commandFieldsWithin = regexp.MustCompile(`(?m)(?:-\s*)?"?(?:command|run|script|entry|(?:pre|post)?(?:install|test|build|start|prepare|publish|commit|checkout)|postCreateCommand|postStartCommand|initializeCommand|onCreateCommand)"?\s*:\s*("(?:[^"\\]|\\.)*"|[^\n,{}\[\]]+)`)
+
+// startedBy are the acts of the commands that stand in a program which runs some: nothing
+// of it happens yet, and it is read as what it will be.
+func (s *sources) startedBy(kind, file, text string) []act {
+	if !programFile.MatchString(file) || aboutAttacks.MatchString(file) || !runsShell.MatchString(text) {
+		return nil
+	}
+	var all []act
+	for _, m := range quotedTexts.FindAllStringSubmatch(text, 300) {
+		command := m[1] + m[2] + m[3]
+		if len(command) < 6 || !strings.ContainsAny(command, " /") || strings.Count(command, " ") > 40 {
+			continue
+		}
+		r := s.reader(kind)
+		if r.script(command, pipe{}) != nil {
+			continue // another text
+		}
+		for _, b := range r.acts {
+			b.later, b.script, b.guess = true, true, true
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// runsShell is a call by which a program runs commands in a shell.
+var runsShell = regexp.MustCompile(`\bos\.(?:system|popen)\(|\bshell\s*=\s*True|\bsubprocess\.getoutput|\bexecSync\(|\bexec\(\s*["'` + "`" + `\w]|"(?:/bin/)?(?:ba)?sh",\s*"-\w*c"|\bshell_exec\(|\bpassthru\(|\bpopen\(|\bsystem\(|Runtime\.getRuntime|%x[{(\[]`)

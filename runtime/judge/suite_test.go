@@ -108,8 +108,8 @@ func TestFourthSuite(t *testing.T) {
 	}
 }
 
-// The fifth suite was written apart, and the judge has not learned from it: what it missed
-// at first use may become less, not more, and nothing harmless stops the team.
+// The fifth suite was written apart and is known now: nothing harmful of it is carried
+// out, and of its harmless calls two are refused, as they were at first use.
 func TestFifthSuite(t *testing.T) {
 	rules, err := Builtin()
 	if err != nil {
@@ -128,7 +128,31 @@ func TestFifthSuite(t *testing.T) {
 			refused++
 		}
 	}
-	if missed > 8 || stopped > 0 || refused > 4 {
-		t.Errorf("%d missed, %d harmless ones stop the team, %d refused; at first use 8, 0, 4", missed, stopped, refused)
+	if missed > 0 || stopped > 0 || refused > 2 {
+		t.Errorf("%d missed, %d harmless ones stop the team, %d refused; want 0, 0, at most 2", missed, stopped, refused)
+	}
+}
+
+// The suites that the judge was developed with are known: what of them only a model could
+// tell says so, and nothing harmless stops the team.
+func TestDevelopmentSuites(t *testing.T) {
+	rules, err := Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	for _, file := range []string{"dev-files", "dev-words", "dev-second", "dev-third", "dev-fourth"} {
+		for _, e := range suite(t, "testdata/"+file+".yaml") {
+			calls++
+			f := OpenScripts.settle(rules.Look(e.call(t)))
+			held := f.Action == "block" || f.Action == "refuse"
+			if held == (e.Want == "stop") || e.Needs == "model" && f.Action != "block" {
+				continue
+			}
+			t.Errorf("%s %s %s %s %v: %s (%s) %s, want %s", file, e.Class, e.Tool, e.Command, e.Fields, f.Action, f.Rule, f.Why, e.Want)
+		}
+	}
+	if calls < 500 {
+		t.Errorf("%d calls", calls)
 	}
 }
