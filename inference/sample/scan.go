@@ -2,29 +2,43 @@ package sample
 
 import "math"
 
-// This file holds the two loops that see the whole vocabulary. Both compare
-// each logit with a bound that is rarely exceeded, eight at a time, so that the
-// processor predicts every branch and the loop runs at about the speed of
-// reading the row. A comparison with NaN is false, which keeps NaN out of both.
+// This file holds the two loops that see the whole vocabulary. Both look for logits
+// above a bound that is rarely exceeded, many at a time (above), so that they run at
+// about the speed of reading the row. A comparison with NaN is false, which keeps NaN
+// out of both.
+
+// stride is how many logits are looked at one by one where one of them is above the
+// bound: a block of above.
+const stride = 32
+
+// aboveGo is the index of the first eight of which one is above a bound, or that of the
+// rest, or len(row): no logit before it is above the bound.
+func aboveGo(row []float32, bound float32) int {
+	i := 0
+	for ; i+8 <= len(row); i += 8 {
+		b := (*[8]float32)(row[i:])
+		if b[0] > bound || b[1] > bound || b[2] > bound || b[3] > bound ||
+			b[4] > bound || b[5] > bound || b[6] > bound || b[7] > bound {
+			return i
+		}
+	}
+	for j, v := range row[i:] {
+		if v > bound {
+			return i + j
+		}
+	}
+	return len(row)
+}
 
 // argmax returns the index of the largest logit, the lowest of equals.
 func argmax(logits []float32) (int32, error) {
 	best, at := float32(math.Inf(-1)), -1
-	i := 0
-	for ; i+8 <= len(logits); i += 8 {
-		b := (*[8]float32)(logits[i:])
-		if b[0] > best || b[1] > best || b[2] > best || b[3] > best ||
-			b[4] > best || b[5] > best || b[6] > best || b[7] > best {
-			for j, v := range b {
-				if v > best {
-					best, at = v, i+j
-				}
+	for i := above(logits, best); i < len(logits); i += above(logits[i:], best) {
+		end := min(i+stride, len(logits))
+		for ; i < end; i++ {
+			if v := logits[i]; v > best {
+				best, at = v, i
 			}
-		}
-	}
-	for ; i < len(logits); i++ {
-		if v := logits[i]; v > best {
-			best, at = v, i
 		}
 	}
 	if at < 0 {
@@ -56,16 +70,11 @@ func newRanking(k int, c *changes) *ranking {
 // as many above -Inf, sorted from the best down in r.keys.
 func (r *ranking) collect(logits []float32) {
 	r.reset()
-	i := 0
-	for ; i+8 <= len(logits); i += 8 {
-		b := (*[8]float32)(logits[i:])
-		bound := r.bound
-		if b[0] > bound || b[1] > bound || b[2] > bound || b[3] > bound ||
-			b[4] > bound || b[5] > bound || b[6] > bound || b[7] > bound {
-			r.take(b[:], i)
-		}
+	for i := above(logits, r.bound); i < len(logits); i += above(logits[i:], r.bound) {
+		end := min(i+stride, len(logits))
+		r.take(logits[i:end], i)
+		i = end
 	}
-	r.take(logits[i:], i)
 	if r.changes != nil {
 		r.takeChanged(logits)
 	}
