@@ -170,7 +170,7 @@ func (o *object) check() (err error) {
 	case err != nil:
 	case o.to != o.node.end || !boundary:
 		err = fmt.Errorf("rows [%d,%d) at a node that ends at %d", o.from, o.to, o.node.end)
-	case o.holds < 0 || o.phase == leaving || o.passed != 0:
+	case o.holds < 0 || o.phase == leaving || o.passed > o.gain || o.gain > 0 && (o.holds == 0 || o.tier != Disk):
 		err = fmt.Errorf("holds %d, phase %d, passed %d", o.holds, o.phase, o.passed)
 	}
 	return err

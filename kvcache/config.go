@@ -57,7 +57,10 @@ type Config struct {
 	// RAMBytes and DiskBytes are the budgets; 0 = no such tier. The way to disk
 	// leads through RAM.
 	RAMBytes, DiskBytes int64
-	Cost                Cost
+	// Smaller are codings of what lies on disk, least loss first, for when room there is
+	// short: objects are coded anew before any is dropped (see level).
+	Smaller []Coding
+	Cost    Cost
 	// Sessions that are remembered; the longest unused is forgotten first.
 	Sessions int
 	// Writes to disk that Balance keeps in flight.
@@ -82,7 +85,7 @@ func New(cfg Config) (*Tree, error) {
 	t := &Tree{
 		cfg: cfg, root: &node{}, slots: make([]slot, cfg.Slots),
 		leases: map[LeaseID]*lease{}, objects: map[ObjectID]*object{}, sessions: map[SessionID]*session{},
-		pins: map[PinID]*node{}, flight: map[ActionID]*job{},
+		pins: map[PinID]*node{}, remains: map[recoding]float64{}, flight: map[ActionID]*job{},
 	}
 	t.budget[RAM], t.budget[Disk] = cfg.RAMBytes, cfg.DiskBytes
 	return t, nil
@@ -105,7 +108,7 @@ func (c Config) validate() error {
 	case c.Sessions < 1 || c.Writes < 1:
 		return fmt.Errorf("%d sessions and %d writes: must be at least 1", c.Sessions, c.Writes)
 	}
-	return nil
+	return c.validateSmaller()
 }
 
 // longest is how many tokens one sequence can hold.

@@ -24,10 +24,12 @@ const (
 	Write
 	// Drop: free or delete Objects[0].
 	Drop
+	// Shrink: code disk object Objects[0] anew as Class, in less room.
+	Shrink
 )
 
 func (k Kind) String() string {
-	return [...]string{"", "save", "restore", "clear", "write", "drop"}[k]
+	return [...]string{"", "save", "restore", "clear", "write", "drop", "shrink"}[k]
 }
 
 // Target is an object of an action: rows of positions [From, To), and the
@@ -53,6 +55,8 @@ type Action struct {
 	State   ObjectID
 	Source  ObjectID
 	Objects []Target
+	// Class of a Write or Shrink, of Config.Smaller; 0 = as otherwise.
+	Class uint8
 }
 
 // Result is what became of an action. Err set = nothing of it exists.
@@ -62,8 +66,10 @@ type Result struct {
 	// and never used again.
 	Bad ObjectID
 	// Bytes of each of a Save's or Write's Objects, where they differ from what
-	// was asked for; nil = as asked.
+	// was asked for; nil = as asked. Of a Shrink what the object takes now.
 	Bytes []int64
+	// Class that the object of a Write or Shrink has now, if not the one asked for.
+	Class uint8
 }
 
 // step is an action that waits for its turn.
@@ -79,7 +85,7 @@ type job struct {
 	lease   *lease
 	payee   *lease    // gets the cells that are cleared, where that is not lease
 	held    int       // a sequence that must stay as it is until the end, +1
-	leaving []*object // what its drops will free, and may be promised
+	leaving []*object // what its drops and shrinks will free, and may be promised
 	victims seqSet    // sequences that it clears
 	noWrite bool      // a write failed: those after it rest on it
 	noRoom  [tiers]bool
@@ -171,6 +177,8 @@ func (t *Tree) Done(now Tick, id ActionID, r Result) error {
 		t.made(j, s, r)
 	case Drop:
 		t.dropped(j, s, r)
+	case Shrink:
+		t.shrunk(j, s, r)
 	case Clear:
 		cells := t.leave(s.Seq, nil)
 		t.pay(j.lease, cells)
@@ -203,6 +211,7 @@ func (t *Tree) made(j *job, s *step, r Result) {
 			t.used[o.tier] += r.Bytes[i] - o.bytes
 			o.bytes = r.Bytes[i]
 		}
+		o.level = max(o.level, t.cfg.levelOf(r.Class))
 		t.settle(o)
 		if o.doomed {
 			t.condemn(o)

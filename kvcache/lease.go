@@ -21,6 +21,8 @@ type Request struct {
 	Output int
 	// Session the prompt continues, 0 = none. Its own sequence is preferred.
 	Session SessionID
+	// Rank of who asks.
+	Rank Rank
 }
 
 // Plan is what a lease got.
@@ -190,6 +192,9 @@ func (t *Tree) Release(now Tick, id LeaseID, p Phase) {
 	}
 	t.tick(now)
 	delete(t.leases, id)
+	if l.job == nil && l.err == nil {
+		t.slots[l.slot].node.raise(l.request.Rank)
+	}
 	if x := t.slots[l.slot].node; l.job == nil && l.err == nil && x != nil && l.session != 0 {
 		t.remember(l.session, x, l.slot, p)
 	}

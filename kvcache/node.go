@@ -27,6 +27,7 @@ type node struct {
 
 	hits int
 	last Tick
+	rank Rank  // the highest of those it served
 	hint Phase // the best of the sessions that end here
 
 	ordinal int // scratch of Check
@@ -82,7 +83,7 @@ func (t *Tree) split(x *node, k int) *node {
 		parent: x.parent, tokens: x.tokens[:k:k], end: x.start() + k,
 		children: map[Token]*node{x.tokens[k]: x},
 		hot:      slices.Clone(x.hot), kv: slices.Clone(x.kv),
-		below: x.below, pinned: x.pinned, hits: x.hits, last: x.last,
+		below: x.below, pinned: x.pinned, hits: x.hits, last: x.last, rank: x.rank,
 	}
 	u.parent.children[u.tokens[0]] = u
 	x.parent, x.tokens = u, x.tokens[k:]

@@ -29,9 +29,12 @@ type object struct {
 	estimate int64 // bytes before they were known
 	passed   int64 // of a leaving object: room promised to what its job makes next
 	node     *node
-	holds    int  // actions that read it
-	doomed   bool // to be dropped as soon as nothing writes or reads it
-	stuck    bool // could not be dropped, not yet
+	level    int   // how it is coded on disk; see Config.Smaller
+	gain     int64 // what a Shrink under way is thought to give back
+	failed   int   // Shrinks, one after the other
+	holds    int   // actions that read it
+	doomed   bool  // to be dropped as soon as nothing writes or reads it
+	stuck    bool  // could not be dropped, not yet
 	key      float64
 	index    int // in the heap, -1 outside
 }

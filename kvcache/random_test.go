@@ -18,7 +18,11 @@ var kinds = map[string]Config{
 	"hybrid split":   {Checkpoints: true, StateBytes: 60},
 	"plain opaque":   {Unified: true, Opaque: true},
 	"hybrid opaque":  {Unified: true, Checkpoints: true, StateBytes: 60, Opaque: true},
+	"plain smaller":  {Unified: true, Smaller: testSmaller},
+	"hybrid smaller": {Checkpoints: true, StateBytes: 60, Smaller: testSmaller},
 }
+
+var testSmaller = []Coding{{Class: 2, Part: 0.5}, {Class: 4, Part: 0.2}}
 
 func small(c Config) Config {
 	c.Slots, c.Cells, c.KVBytes, c.RAMBytes, c.DiskBytes = 4, 80, 10, 400, 1400
@@ -80,6 +84,14 @@ func (p *player) chance(a Action) Result {
 	switch {
 	case a.Kind == Drop:
 		p.excused[Disk] += a.Objects[0].Bytes
+	case a.Kind == Shrink && p.d.roll(2) == 0:
+		switch p.d.roll(3) {
+		case 0:
+			return Result{Bytes: []int64{a.Objects[0].Bytes}} // it would not get smaller
+		case 1:
+			return Result{Err: errTest, Bad: a.Objects[0].ID}
+		}
+		return Result{Bytes: []int64{max(1, a.Objects[0].Bytes-int64(p.d.roll(4)))}}
 	case a.Kind == Restore && len(a.Pieces) > 0 && p.d.roll(2) == 0:
 		return Result{Err: errTest, Bad: a.Pieces[p.d.roll(len(a.Pieces))].ID}
 	case a.Kind == Save || a.Kind == Write:
@@ -122,7 +134,7 @@ func (p *player) step() {
 	case op < 5:
 		tokens := p.prompt()
 		p.compare(tokens)
-		r := Request{Tokens: tokens, Output: p.d.roll(4), Session: SessionID(p.d.roll(9))}
+		r := Request{Tokens: tokens, Output: p.d.roll(4), Session: SessionID(p.d.roll(9)), Rank: Rank(p.d.roll(4))}
 		if p.d.roll(2) == 0 {
 			r.Marks = []int{p.d.roll(len(tokens)) / 2, len(tokens)}
 		}
@@ -336,7 +348,7 @@ func FuzzOperations(f *testing.F) {
 		if len(data) < 2 || len(data) > 4096 {
 			return
 		}
-		all := []string{"plain unified", "plain split", "hybrid unified", "hybrid split", "plain opaque", "hybrid opaque"}
+		all := []string{"plain unified", "plain split", "hybrid unified", "hybrid split", "plain opaque", "hybrid opaque", "plain smaller", "hybrid smaller"}
 		d := &bytesDice{data: data[1:]}
 		p := newPlayer(t, small(kinds[all[int(data[0]>>1)%len(all)]]), d, data[0]&1 == 1)
 		for !d.over {

@@ -182,15 +182,18 @@ func (t *Tree) room(tier Tier, bytes int64, limit float64, j *job, sync bool) bo
 		return false
 	}
 	for t.budget[tier]-t.used[tier]+j.spare(tier) < bytes {
+		if tier == Disk && t.shrink(j) {
+			continue
+		}
 		o := t.lowest(tier, limit)
 		if o == nil {
 			return false
 		}
 		t.demote(o, j, sync)
 	}
-	rest := bytes - (t.budget[tier] - t.used[tier]) // with what is above it already
+	rest := bytes - t.budget[tier] + t.used[tier] // what is over the budget goes first
 	for _, o := range j.leaving {
-		if k := min(rest, o.bytes-o.passed); o.tier == tier && k > 0 {
+		if k := min(rest, o.frees()-o.passed); o.tier == tier && k > 0 {
 			o.passed += k
 			t.used[tier] -= k
 			rest -= k
@@ -199,14 +202,22 @@ func (t *Tree) room(tier Tier, bytes int64, limit float64, j *job, sync bool) bo
 	return true
 }
 
-// spare is what the drops of a job free and nothing was promised of.
+// spare is what the drops and shrinks of a job free and nothing was promised of.
 func (j *job) spare(tier Tier) (bytes int64) {
 	for _, o := range j.leaving {
 		if o.tier == tier {
-			bytes += o.bytes - o.passed
+			bytes += o.frees() - o.passed
 		}
 	}
 	return bytes
+}
+
+// frees is what an object that is leaving, or shrinking, gives back.
+func (o *object) frees() int64 {
+	if o.gain > 0 {
+		return o.gain
+	}
+	return o.bytes
 }
 
 // demote sends an object one tier down, or away.
@@ -264,7 +275,8 @@ func (t *Tree) write(o *object, j *job) bool {
 	}
 	for _, p := range list {
 		d := t.attach(p.node, Disk, p.from, p.state, p.bytes, making)
-		j.add(&step{Action: Action{Kind: Write, Source: p.id, Objects: []Target{t.target(d)}}})
+		d.level = firstLevel(len(t.cfg.Smaller), p.node.rank, p.node.pinned > 0)
+		j.add(&step{Action: Action{Kind: Write, Source: p.id, Class: t.cfg.class(d.level), Objects: []Target{t.target(d)}}})
 	}
 	return true
 }

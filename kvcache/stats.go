@@ -11,6 +11,7 @@ type Counts struct {
 	Lost                    int    // copies that went without a lower tier taking them
 	Declined                int    // checkpoints not worth their bytes
 	Failed                  int    // actions
+	Shrunk                  int    // objects on disk that were coded smaller, with more loss
 	Replanned, Skipped      int    // restores whose source moved on; steps without sense any more
 }
 

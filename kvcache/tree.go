@@ -16,9 +16,12 @@ type Tree struct {
 	heaps    [tiers]objectHeap
 
 	budget, used [tiers]int64 // RAM and disk, bytes
-	cells        int          // filled, each physical one once
-	reserved     int          // sum of what leases may still fill, less their credit
-	nodes        int
+	// remains is the part of objects on disk, rows or states, that coding them anew left, by
+	// the levels before and after.
+	remains  map[recoding]float64
+	cells    int // filled, each physical one once
+	reserved int // sum of what leases may still fill, less their credit
+	nodes    int
 
 	runnable  []*job
 	flight    map[ActionID]*job

@@ -24,6 +24,7 @@ func (t *Tree) Checkpoint(now Tick, id LeaseID) (kept bool, err error) {
 		return true, nil
 	}
 	x.last = t.now
+	x.raise(l.request.Rank)
 	saved := int64(x.end-t.stateAbove(x))*t.cfg.Cost.Prefill - t.fetch(RAM, t.cfg.StateBytes)
 	key := density(saved, t.cfg.StateBytes) + t.likelihood(x.hits, x.hint, x.last)
 	if x.pins > 0 {
@@ -192,6 +193,7 @@ type Stored struct {
 	State bool
 	Bytes int64
 	Last  Tick
+	Class uint8 // as Result.Class
 }
 
 // Adopt enters what a store found on disk, at start. It returns the id of each,
@@ -231,7 +233,9 @@ func (t *Tree) adopt(f Stored) ObjectID {
 		return 0
 	}
 	x.last = max(x.last, f.Last)
-	return t.attach(x, Disk, f.From, f.State, f.Bytes, live).id
+	o := t.attach(x, Disk, f.From, f.State, f.Bytes, live)
+	o.level = t.cfg.levelOf(f.Class)
+	return o.id
 }
 
 // Path is the tokens from the root to the end of an object, for its container;

@@ -53,7 +53,8 @@ type stored struct {
 	state bool
 	tier  Tier
 	bytes int64
-	dead  bool // its drop failed: the bytes are there, for nothing
+	class uint8 // of Config.Smaller
+	dead  bool  // its drop failed: the bytes are there, for nothing
 }
 
 type request struct {
@@ -105,7 +106,7 @@ func (w *world) pump(deferSlow bool) {
 }
 
 func (w *world) isSlow(a Action) bool {
-	return a.Kind == Write || a.Kind == Drop && a.Objects[0].Tier == Disk ||
+	return a.Kind == Write || a.Kind == Shrink || a.Kind == Drop && a.Objects[0].Tier == Disk ||
 		a.Kind == Restore && (slices.ContainsFunc(a.Pieces, func(p Target) bool { return p.Tier == Disk }) ||
 			a.State != 0 && w.objs[a.State].tier == Disk)
 }
@@ -115,6 +116,9 @@ func (w *world) act(a Action) {
 	var r Result
 	if w.fail != nil {
 		r = w.fail(a)
+	}
+	if a.Kind == Shrink && r.Err == nil && r.Bytes == nil {
+		r.Bytes = []int64{w.shrunk(a)}
 	}
 	w.log = append(w.log, taken{a, r.Err})
 	if len(w.log) > 100 {
@@ -151,6 +155,13 @@ func (w *world) carryOut(a Action, r Result) error {
 			return fmt.Errorf("object %+v of source %+v", o, src)
 		}
 		w.store(o, src.path, r, 0)
+		w.objs[o.ID].class = a.Class
+	case Shrink:
+		o := w.objs[a.Objects[0].ID]
+		if o == nil || o.tier != Disk || a.Class <= o.class {
+			return fmt.Errorf("object %+v to class %d", o, a.Class)
+		}
+		o.bytes, o.class = r.Bytes[0], a.Class
 	case Drop:
 		if w.objs[a.Objects[0].ID] == nil {
 			return fmt.Errorf("object %d does not exist", a.Objects[0].ID)
@@ -179,7 +190,20 @@ func (w *world) store(o Target, path []Token, r Result, i int) {
 	if p := w.t.Path(o.ID); p != nil && !slices.Equal(p, path) {
 		w.fatalf("object %d is said to be of %v, it is of %v", o.ID, p, path)
 	}
-	w.objs[o.ID] = &stored{slices.Clone(path), o.From, o.State, o.Tier, b, false}
+	w.objs[o.ID] = &stored{path: slices.Clone(path), from: o.From, state: o.State, tier: o.Tier, bytes: b}
+}
+
+// shrunk is what a disk object takes coded in a class.
+func (w *world) shrunk(a Action) int64 {
+	o := w.objs[a.Objects[0].ID]
+	if o == nil {
+		return 0
+	}
+	part := w.cfg.Smaller[w.cfg.levelOf(a.Class)-1].Part
+	if from := w.cfg.levelOf(o.class); from > 0 {
+		part /= w.cfg.Smaller[from-1].Part
+	}
+	return max(1, int64(float64(o.bytes)*part))
 }
 
 func (w *world) restore(a Action) error {
@@ -413,7 +437,7 @@ func (w *world) crash() {
 	slices.Sort(old)
 	for _, id := range old {
 		o := w.objs[id]
-		found = append(found, Stored{Path: o.path, From: o.from, State: o.state, Bytes: o.bytes})
+		found = append(found, Stored{Path: o.path, From: o.from, State: o.state, Bytes: o.bytes, Class: o.class})
 	}
 	before := w.objs
 	w.boot()

@@ -3,6 +3,7 @@ package onnx
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 	"unsafe"
@@ -22,6 +23,24 @@ type Session struct {
 	outputs []string
 	inPtrs  []*byte
 	outPtrs []*byte
+}
+
+// LoadFile makes the model of an .onnx file ready to run, and refuses one that takes or
+// gives anything else than inputs and outputs, by name and in this order.
+func (l *Library) LoadFile(files fs.FS, name string, o Options, inputs, outputs []string) (*Session, error) {
+	model, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.Load(model, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Expect(inputs, outputs); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // Load makes a model, given as the bytes of an .onnx file, ready to run.

@@ -16,19 +16,32 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"dure/inference/cert"
 )
 
-// addrHelp describes the flag that names a server to ask.
-const addrHelp = "; https://HOST:PORT for one that serves https"
+// serverFlag adds the flag that names a server to ask. --url and --addr are one flag, and
+// take the same: HOST:PORT, or a URL, also one up to /v1.
+func serverFlag(f *pflag.FlagSet, at *string, help string) {
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "addr" {
+			name = "url"
+		}
+		return pflag.NormalizedName(name)
+	})
+	f.StringVar(at, "url", defaultAddr, help+": HOST:PORT, or https://HOST:PORT for one that serves https (also --addr)")
+}
 
 // errSpeaksHTTPS is for a server that was asked without it.
 var errSpeaksHTTPS = errors.New("it speaks https")
 
-// serverURL is the URL of the server at an address, which may name its scheme.
+// serverURL is the URL of the server at an address, which may name its scheme and end
+// with /v1.
 func serverURL(addr string) string {
+	addr = strings.TrimSuffix(strings.TrimSuffix(addr, "/"), "/v1")
 	if strings.Contains(addr, "://") {
-		return strings.TrimSuffix(addr, "/")
+		return addr
 	}
 	return "http://" + addr
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -91,17 +93,17 @@ func benchEngine(cmd *cobra.Command, args []string, opt benchOptions) error {
 	fmt.Fprintf(rig.log, "engine %s in %s, %d threads, model %s\n", rig.engine.Variant, rig.engine.Set.Lib(), rig.opt.threads, rig.entry.Name)
 	var rows []benchRow
 	for _, part := range []func(context.Context) ([]benchRow, error){rig.loopAgainstLlamaBench, rig.streamAgainstLoop, rig.streamsAgainstBatchedBench, rig.startToFirstToken} {
-		more, err := part(ctx)
-		if err != nil {
-			return err
-		}
+		more, failed := part(ctx)
 		rows = append(rows, more...)
+		if err = failed; err != nil {
+			break // what was measured is printed all the same
+		}
 	}
 	if opt.asJSON {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(rows)
+		return errors.Join(err, json.NewEncoder(cmd.OutOrStdout()).Encode(rows))
 	}
 	printRows(cmd.OutOrStdout(), rows)
-	return nil
+	return err
 }
 
 // newRig finds model, engine and peer tools.
@@ -187,8 +189,13 @@ func (r *benchRig) say(format string, args ...any) {
 	fmt.Fprintf(r.log, format+"\n", args...)
 }
 
-func (r *benchRig) loopAgainstLlamaBench(ctx context.Context) ([]benchRow, error) {
+func (r *benchRig) loopAgainstLlamaBench(ctx context.Context) (rows []benchRow, err error) {
 	var prefill, decode, greedy bench.Pairs
+	defer func() {
+		rows = keptRows(paired("bare loop, prefill / llama-bench", ">= 0.97", prefill),
+			paired("bare loop, decode without sampling / llama-bench", ">= 0.97", decode),
+			paired("bare loop, greedy decode / llama-bench", ">= 0.95", greedy))
+	}()
 	for i := range r.opt.pairs {
 		ours, err := r.loop(ctx)
 		if err != nil {
@@ -204,23 +211,29 @@ func (r *benchRig) loopAgainstLlamaBench(ctx context.Context) ([]benchRow, error
 		r.say("  bare loop / llama-bench, pair %d of %d: prefill %.3f, decode %.3f, greedy %.3f", i+1, r.opt.pairs,
 			last(prefill), last(decode), last(greedy))
 	}
-	return []benchRow{
-		paired("bare loop, prefill / llama-bench", ">= 0.97", prefill),
-		paired("bare loop, decode without sampling / llama-bench", ">= 0.97", decode),
-		paired("bare loop, greedy decode / llama-bench", ">= 0.95", greedy),
-	}, nil
+	return rows, nil
 }
 
 func last(p bench.Pairs) float64 { return p.A[len(p.A)-1] / p.B[len(p.B)-1] }
 
+// paired is the row of what was compared; without a pair an empty one, for keptRows.
 func paired(what, bar string, p bench.Pairs) benchRow {
+	if len(p.A) == 0 {
+		return benchRow{}
+	}
 	s := p.Summary()
 	return benchRow{What: what, Unit: "tokens/s", Bar: bar, Pairs: &s, A: s.A, B: s.B, pairs: p}
 }
 
+// keptRows are the rows that hold anything: a measurement that fails half way keeps the
+// pairs that it has.
+func keptRows(rows ...benchRow) []benchRow {
+	return slices.DeleteFunc(rows, func(r benchRow) bool { return r.What == "" })
+}
+
 const benchPrompt = "Tell me a long story about a village and its fields."
 
-func (r *benchRig) streamAgainstLoop(ctx context.Context) ([]benchRow, error) {
+func (r *benchRig) streamAgainstLoop(ctx context.Context) (rows []benchRow, err error) {
 	s, err := r.startServer(ctx, 1)
 	if err != nil {
 		return nil, err
@@ -228,6 +241,12 @@ func (r *benchRig) streamAgainstLoop(ctx context.Context) ([]benchRow, error) {
 	defer s.stop()
 	var pairs bench.Pairs
 	var cpu []float64
+	defer func() {
+		rows = keptRows(paired("runner + HTTP stream / bare greedy loop", ">= 0.95", pairs))
+		if len(cpu) > 0 {
+			rows = append(rows, benchRow{What: "dure's own CPU time a token", Unit: "us", Bar: "<= 150", Value: bench.Median(cpu)})
+		}
+	}()
 	for i := range r.opt.pairs {
 		var rates []float64
 		for range r.opt.repeat {
@@ -249,13 +268,13 @@ func (r *benchRig) streamAgainstLoop(ctx context.Context) ([]benchRow, error) {
 		pairs.Add(bench.Median(rates), bench.Median(ours.Greedy))
 		r.say("  runner + HTTP / bare loop, pair %d of %d: %.3f, %.0f us of CPU a token", i+1, r.opt.pairs, last(pairs), bench.Median(cpu))
 	}
-	return []benchRow{
-		paired("runner + HTTP stream / bare greedy loop", ">= 0.95", pairs),
-		{What: "dure's own CPU time a token", Unit: "us", Bar: "<= 150", Value: bench.Median(cpu)},
-	}, nil
+	return rows, nil
 }
 
-func (r *benchRig) streamsAgainstBatchedBench(ctx context.Context) ([]benchRow, error) {
+// mostSpoiled is how many pairs of a row may be taken again.
+const mostSpoiled = 3
+
+func (r *benchRig) streamsAgainstBatchedBench(ctx context.Context) (rows []benchRow, err error) {
 	s, err := r.startServer(ctx, r.opt.streams)
 	if err != nil {
 		return nil, err
@@ -268,8 +287,17 @@ func (r *benchRig) streamsAgainstBatchedBench(ctx context.Context) ([]benchRow, 
 	shape := r.shape()
 	shape.Prompt = 32 // as long as the prompts above are
 	var pairs bench.Pairs
-	for i := range r.opt.pairs {
+	defer func() {
+		rows = keptRows(paired(fmt.Sprintf("%d streams / llama-batched-bench", r.opt.streams), ">= 0.95", pairs))
+	}()
+	for i, spoiled := 0, 0; i < r.opt.pairs; i++ {
 		ours, err := bench.GenerateAll(ctx, s.model, prompts, r.opt.generate)
+		if errors.Is(err, bench.ErrApart) && spoiled < mostSpoiled {
+			spoiled++
+			r.say("  %d streams, pair %d of %d is spoiled and taken again: %v", r.opt.streams, i+1, r.opt.pairs, err)
+			i--
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -280,7 +308,7 @@ func (r *benchRig) streamsAgainstBatchedBench(ctx context.Context) ([]benchRow, 
 		pairs.Add(ours, theirs)
 		r.say("  %d streams / llama-batched-bench, pair %d of %d: %.3f", r.opt.streams, i+1, r.opt.pairs, last(pairs))
 	}
-	return []benchRow{paired(fmt.Sprintf("%d streams / llama-batched-bench", r.opt.streams), ">= 0.95", pairs)}, nil
+	return rows, nil
 }
 
 func (r *benchRig) startToFirstToken(ctx context.Context) ([]benchRow, error) {

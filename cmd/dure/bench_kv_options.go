@@ -34,14 +34,14 @@ func (b *kvBench) options(cmd *cobra.Command, r *kvRig) (opt benchkv.Options, er
 		}
 	}
 	if b.fast {
-		b.look(cmd, &opt)
+		b.look(cmd, r, &opt)
 	}
 	opt.Settings, err = b.settings(r)
 	return opt, err
 }
 
 // look makes a run short where nothing else was asked for.
-func (b *kvBench) look(cmd *cobra.Command, opt *benchkv.Options) {
+func (b *kvBench) look(cmd *cobra.Command, r *kvRig, opt *benchkv.Options) {
 	given := cmd.Flags().Changed
 	opt.Tasks = []benchkv.Task{benchkv.Needles}
 	if !given("repeats") {
@@ -66,7 +66,10 @@ func (b *kvBench) look(cmd *cobra.Command, opt *benchkv.Options) {
 		b.types = []string{"q8_0", "q4_0"}
 	}
 	if !given("classes") {
-		b.classes = []string{codec.Exact.String(), codec.Near.String(), codec.Small.String()}
+		b.classes = []string{codec.Exact.String(), codec.Near.String(), codec.NearSmall.String(), codec.Small.String()}
+		if r.calibrated() { // to make a basis takes longer than the look
+			b.classes = append(b.classes, codec.Calibrated.String())
+		}
 	}
 }
 

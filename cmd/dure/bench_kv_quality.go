@@ -130,8 +130,17 @@ func known(rows []qualityRow, like qualityRow) benchkv.Known {
 	if !ok {
 		return benchkv.Known{}
 	}
-	return benchkv.Known{Measured: true, Reach: r.Reach,
-		Figures: benchkv.Figures{Mean: r.Mean.Value, Top: r.Top.Value, Rows: r.Rows, Broken: r.Broken}}
+	return benchkv.Known{Measured: true, Reach: r.Reach, Figures: r.figures()}
+}
+
+func (r qualityRow) figures() benchkv.Figures {
+	return benchkv.Figures{Mean: r.Mean.Value, Top: r.Top.Value, Rows: r.Rows, Broken: r.Broken}
+}
+
+// passes judges anew: the verdict in the row is that of the bound of its time.
+func (r qualityRow) passes() bool {
+	verdict, _ := benchkv.DefaultBound().Judge(r.figures())
+	return verdict == benchkv.Passed
 }
 
 // keepQuality remembers what a run found. Of a setting that was measured better before,
@@ -149,6 +158,9 @@ func keepQuality(home string, report benchkv.Report) (notes []string, err error)
 		if before, ok := rowLike(rows, row); ok && before.Rows > row.Rows {
 			notes = append(notes, fmt.Sprintf("%s: what was measured before, on %d tokens instead of %d, is kept", x.Setting, before.Rows, row.Rows))
 			continue
+		}
+		if row.Rows < report.Bound.Rows {
+			notes = append(notes, fmt.Sprintf("%s: %d tokens are too few for a verdict (at least %d): shown, and no load is decided by it", x.Setting, row.Rows, report.Bound.Rows))
 		}
 		rows = append([]qualityRow{row}, slices.DeleteFunc(rows, row.same)...)
 	}

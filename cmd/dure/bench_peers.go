@@ -20,6 +20,7 @@ import (
 	"dure/inference/device"
 	"dure/inference/fetch"
 	"dure/inference/library"
+	"dure/kvcache/codec"
 )
 
 type peersOptions struct {
@@ -36,6 +37,7 @@ type peersOptions struct {
 	seed              uint64
 	models, scenarios []string
 	pools             []string
+	class             string
 	asJSON            bool
 }
 
@@ -73,6 +75,7 @@ else should compute meanwhile. llama-server comes from ` + "`make engine-source`
 	f.Uint64Var(&opt.seed, "seed", 1, "which text")
 	f.StringSliceVar(&opt.models, "models", []string{"smollm2-135m", synthModel}, "models: names, paths, or "+synthModel+" for a synthetic one of 120 million parameters")
 	f.StringSliceVar(&opt.scenarios, "scenarios", scenarioNames(), "what to run")
+	f.StringVar(&opt.class, "class", codec.Small.String(), "quality class on disk of the scenario "+parkedScenario+"; its loss is not judged here (dure bench kv does)")
 	f.BoolVar(&opt.asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -99,6 +102,9 @@ func (o peersOptions) validate() error {
 		if !slices.Contains(peerPools, p) {
 			return fmt.Errorf("--pools %q: there are %s", p, strings.Join(peerPools, ", "))
 		}
+	}
+	if _, err := codec.ParseClass(o.class); err != nil {
+		return fmt.Errorf("--class: %w", err)
 	}
 	if o.gap < time.Millisecond {
 		return fmt.Errorf("--gap %v: must be at least 1ms", o.gap)

@@ -50,10 +50,16 @@ var scenarios = []scenario{
 		return serverShape{context: int(o.context), sequences: o.streams + 1, gap: o.gap}
 	}, runGap},
 	{"resume", true, often, func(o peersOptions) serverShape { return serverShape{context: int(o.context), sequences: 2} }, runResume},
+	{parkedScenario, false, often, func(o peersOptions) serverShape {
+		return serverShape{context: int(o.context), sequences: 2, more: []string{"--cache-class", o.class, "--force"}}
+	}, runParked},
 	{"alone", true, func(o peersOptions) int { return o.pairs }, func(o peersOptions) serverShape {
 		return serverShape{context: 2048, sequences: 1}
 	}, runAlone},
 }
+
+// parkedScenario is resume with states on disk in a quality class.
+const parkedScenario = "parked"
 
 // activeScenario is measured beside llama-batched-bench, which is no server.
 const activeScenario = "active"
@@ -188,6 +194,27 @@ func runResume(ctx context.Context, o peersOptions, s *running, seed uint64) ([]
 		figures = append(figures, figure{subject{What: back + "first token / cold, after a restart", Bar: 1. / 10}, r.Ratio(*r.Disk)})
 	}
 	return figures, nil
+}
+
+// runParked measures the way back from states that lie on disk in a class. That they
+// do is asked of the server: what takes less time than it should proves nothing.
+func runParked(ctx context.Context, o peersOptions, s *running, seed uint64) ([]figure, error) {
+	shape := swarm.DefaultResumeShape()
+	shape.PromptTokens, shape.Seed = o.promptTokens, seed
+	r, err := swarm.Resume(ctx, s.endpoint, shape, s.restart)
+	if err != nil {
+		return nil, err
+	}
+	if r.Disk.Read == nil || *r.Disk.Read > o.promptTokens/4 {
+		return nil, fmt.Errorf("after the restart %v of %d prompt tokens were read again: nothing was taken from disk", told(r.Disk.Read), o.promptTokens)
+	}
+	back := fmt.Sprintf("an agent of %d tokens comes back from disk in class %s: ", o.promptTokens, o.class)
+	return []figure{
+		{subject{What: back + "first token / cold, after a restart", Bar: 1. / 10}, r.Ratio(*r.Disk)},
+		{subject{What: back + "first token, cold", Unit: "ms"}, r.Cold.TTFT},
+		{subject{What: back + "first token, after a restart", Unit: "ms"}, r.Disk.TTFT},
+		{subject{What: back + "of that fetching and decoding", Unit: "ms"}, r.Disk.Restore},
+	}, nil
 }
 
 func runAlone(ctx context.Context, _ peersOptions, s *running, seed uint64) ([]figure, error) {

@@ -27,6 +27,7 @@ type serverShape struct {
 	context, sequences int    // tokens of each sequence
 	threads            int
 	gap                time.Duration
+	more               []string // further flags of dure
 }
 
 // benchServer is a `dure serve` that is being measured.
@@ -55,6 +56,7 @@ func startDure(ctx context.Context, shape serverShape, home string) (*benchServe
 	}
 	cmd := exec.Command(self, "serve", shape.model, "--addr", "127.0.0.1:0", "--context", strconv.Itoa(shape.context),
 		"--sequences", strconv.Itoa(shape.sequences), "--threads", strconv.Itoa(shape.threads), "--log-level", "error", "--gap", shape.gap.String())
+	cmd.Args = append(cmd.Args, shape.more...)
 	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), envKeys+"=")
 	if home != "" {

@@ -84,7 +84,7 @@ type diagnosis struct {
 func doctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Say what this machine has, what is missing, and what to type about it", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Say what this machine has, what is missing, and what to type about it", Args: cobra.NoArgs, Example: "  dure doctor\n  dure doctor --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()

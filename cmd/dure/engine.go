@@ -137,7 +137,7 @@ ENGINE=source. For cpu it takes about nine minutes on two cores.`,
 func engineListCommand() *cobra.Command {
 	var asJSON, verify bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the installed engine libraries", Args: cobra.NoArgs,
+		Use: "list", Short: "List the installed engine libraries", Args: cobra.NoArgs, Example: "  dure engine list\n  dure engine list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()

@@ -108,6 +108,12 @@ func (b *kvBench) haveBasis(ctx context.Context, r *kvRig, opt benchkv.Options) 
 	return nil
 }
 
+// calibrated says that the model has a basis that can be used.
+func (r *kvRig) calibrated() bool {
+	_, _, err := readBasis(r.home, r.subject.Fingerprint, r.geometry)
+	return err == nil
+}
+
 // makeBasis calibrates the model, and keeps the basis unless nothing is to be kept.
 func (b *kvBench) makeBasis(ctx context.Context, r *kvRig) error {
 	form, err := basisForm(r.geometry)

@@ -110,22 +110,62 @@ func codecKey(c codec.Class, b *codec.Basis) string {
 
 // admitClass refuses a class of stored states that was not found good enough for the
 // model, and gives the one that needs it its basis.
-func (g kvGate) admitClass(home string, d *prefix.Disk, m *gguf.Model) error {
+func (g *kvGate) admitClass(home string, d *prefix.Disk, m *gguf.Model) error {
 	if d.Bytes == 0 || d.Class <= codec.Exact || g.geometry == nil {
 		return nil
 	}
-	if d.Class == codec.Calibrated {
-		print, err := fingerprintOf(m)
-		if err == nil {
-			d.Basis, g.basis, err = readBasis(home, print, g.geometry)
-		}
-		if err != nil {
-			return loadError("model %s: --cache-class %v: %v; `dure bench kv %s --calibrate` makes one", g.model, d.Class, err, g.model)
-		}
+	if err := g.giveBasis(home, d.Class, d, m); err != nil {
+		return loadError("model %s: --cache-class %v: %v; `dure bench kv %s --calibrate` makes one", g.model, d.Class, err, g.model)
 	}
 	if offered, why := g.class(d.Class); !offered && !g.force {
 		return loadError("model %s: --cache-class %s; `dure bench kv %s` measures it; take --cache-class %v, or --force, and answers that go on from such a state say so",
 			g.model, strings.TrimPrefix(why, "class "), g.model, codec.Exact)
+	}
+	return nil
+}
+
+// giveBasis reads the model's basis for the class that needs one.
+func (g *kvGate) giveBasis(home string, c codec.Class, d *prefix.Disk, m *gguf.Model) error {
+	if c != codec.Calibrated || len(d.Basis) > 0 {
+		return nil
+	}
+	print, err := fingerprintOf(m)
+	if err == nil {
+		d.Basis, g.basis, err = readBasis(home, print, g.geometry)
+	}
+	return err
+}
+
+// admitSmaller leaves those classes that states may be stored anew in which were found
+// good enough for the model, and tells how small they are as far as it was measured. One
+// that was named and is not offered is refused.
+func (g *kvGate) admitSmaller(home string, d *prefix.Disk, m *gguf.Model) error {
+	named, ratios := d.Smaller, g.ratios()
+	d.Smaller = nil
+	if d.Bytes == 0 || g.geometry == nil {
+		return nil
+	}
+	last := 1.0
+	for _, s := range named {
+		c := codec.Class(s.Class)
+		err := g.giveBasis(home, c, d, m)
+		offered, why := false, fmt.Sprint(c, ": ", err)
+		if err == nil {
+			offered, why = g.class(c)
+		}
+		if !offered && d.Auto {
+			continue
+		}
+		if !offered && (!g.force || err != nil) {
+			return loadError("model %s: --cache-smaller %s; `dure bench kv %s` measures it; leave it out, or take --force, and answers that go on from such a state say so",
+				g.model, strings.TrimPrefix(why, "class "), g.model)
+		}
+		if r, base := ratios[c.String()], ratios[max(d.Class, codec.Exact).String()]; r > 0 && base > 0 {
+			s.Part = base / r
+		}
+		s.Part = min(s.Part, last) // each is to be smaller than the one before
+		last = s.Part
+		d.Smaller = append(d.Smaller, s)
 	}
 	return nil
 }
@@ -174,11 +214,27 @@ func (g kvGate) losses() map[string]string {
 	return out
 }
 
+// ratios are how many times smaller parked states of the model were measured to be, by
+// class.
+func (g kvGate) ratios() map[string]float64 {
+	out := map[string]float64{}
+	for _, r := range g.rows {
+		c, err := codec.ParseClass(r.Setting)
+		if err == nil && r.Tier == string(benchkv.Parked) && r.Fingerprint == g.fingerprint && r.Engine == g.engine &&
+			(r.Codec == codecKey(c, g.basis) || c == codec.Calibrated && strings.HasPrefix(r.Codec, codecKey(c, nil)+",")) {
+			if _, newer := out[r.Setting]; !newer {
+				out[r.Setting] = r.Ratio
+			}
+		}
+	}
+	return out
+}
+
 // refusal is the error of a load with a type that may not be used.
 func (g kvGate) refusal(a benchkv.Admission) error {
 	better := "f16"
 	for _, r := range g.rows {
-		if r.Fingerprint == g.fingerprint && r.Engine == g.engine && r.Tier == string(benchkv.Hot) && r.Verdict == benchkv.Passed {
+		if r.Fingerprint == g.fingerprint && r.Engine == g.engine && r.Tier == string(benchkv.Hot) && r.passes() {
 			better += ", " + r.Setting
 		}
 	}

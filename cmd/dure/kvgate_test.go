@@ -20,6 +20,9 @@ import (
 	"dure/kvcache/codec"
 )
 
+// enoughRows are those of a measurement that a load is decided by.
+const enoughRows = 1 << 12
+
 // someGate knows the rows of the sample of the format.
 func someGate(t *testing.T, force bool) kvGate {
 	t.Helper()
@@ -36,6 +39,12 @@ func graded(keys, values gguf.TensorType) plan.Cache { return plan.Cache{Keys: k
 func TestKVGate(t *testing.T) {
 	q8, q4, f16 := graded(gguf.Q8_0, gguf.Q8_0), graded(gguf.Q4_0, gguf.Q4_0), graded(gguf.F16, gguf.F16)
 	g := someGate(t, false)
+	few := func(g *kvGate) {
+		g.rows = slices.Clone(g.rows)
+		for i := range g.rows {
+			g.rows[i].Rows = 384
+		}
+	}
 	for name, c := range map[string]struct {
 		gate    func(*kvGate)
 		cache   plan.Cache
@@ -47,6 +56,8 @@ func TestKVGate(t *testing.T) {
 		"passed":           {cache: q8, says: "mean KLD 0.002, top-1 98.5 %, contexts to 7168 tokens"},
 		"over":             {cache: q4, refused: true, says: "take --kv f16 or q8_0, or --force"},
 		"forced":           {gate: func(g *kvGate) { g.force = true }, cache: q4, says: "by --force"},
+		"over, on few":     {gate: few, cache: q4, says: "384 tokens compared"},
+		"passed, on few":   {gate: few, cache: q8, says: "384 tokens compared"},
 		"a pair":           {cache: graded(gguf.Q8_0, gguf.Q4_0), says: "not measured"},
 		"another engine":   {gate: func(g *kvGate) { g.engine = "cpu 2" }, cache: q4, says: "not measured"},
 		"another model":    {gate: func(g *kvGate) { g.fingerprint = strings.Repeat("0", 64) }, cache: q4, says: "dure bench kv some-model"},
@@ -102,7 +113,11 @@ func TestKVGateOfClasses(t *testing.T) {
 	if ok, why := g.class(codec.Small); !ok {
 		t.Errorf("less than q4_0 cells lose: %s", why)
 	}
-	g.unread = os.ErrInvalid
+	g.rows[2].Rows = 384 // a look
+	if ok, why := g.class(codec.Near); ok || !strings.Contains(why, "384 tokens compared") {
+		t.Errorf("a look lets a class pass: %v, %s", ok, why)
+	}
+	g.rows[2].Rows, g.unread = enoughRows, os.ErrInvalid
 	if ok, why := g.class(codec.Near); ok || why == "" {
 		t.Error("what cannot be read lets a class pass")
 	}
@@ -130,6 +145,15 @@ func TestFormatOfQuality(t *testing.T) {
 	report.Results[0].Rows = 1 << 20
 	notes, err = keepQuality(home, report)
 	if again, _ := readQuality(home); err != nil || len(notes) != 0 || len(again) != 2 || again[0].Mean.Value != 9 || again[0].Reach != 7 {
+		t.Errorf("%v, %v, %+v", notes, err, again)
+	}
+	// What was measured on a few tokens is remembered with their number, which decides
+	// nothing (TestKVGate), and the run says so.
+	few := report
+	few.Bound, few.Results = benchkv.DefaultBound(), []benchkv.Result{result}
+	few.Results[0].Setting = "q5_1"
+	notes, err = keepQuality(home, few)
+	if again, _ := readQuality(home); err != nil || len(notes) != 1 || !strings.Contains(notes[0], "too few for a verdict") || len(again) != 3 || again[0].Rows != 100 {
 		t.Errorf("%v, %v, %+v", notes, err, again)
 	}
 	good := kept(t, qualityName)
@@ -216,6 +240,10 @@ func TestClassesAtALoad(t *testing.T) {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
 	for i := range rows { // random weights say nothing
+		if rows[i].Rows != 3*128 {
+			t.Errorf("%s: %d rows", rows[i].Setting, rows[i].Rows)
+		}
+		rows[i].Rows = enoughRows
 		if rows[i].Mean.Value, rows[i].Top.Value = 0.03, 0.9; rows[i].Setting == "q4_0" {
 			rows[i].Mean.Value, rows[i].Top.Value = 0.05, 0.88
 		}
@@ -226,8 +254,17 @@ func TestClassesAtALoad(t *testing.T) {
 	for _, class := range []string{"small", "calibrated"} {
 		s := startCommand(t, serve("--cache-class", class))
 		addr := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1")
-		if text, err := command("ps", "--addr", addr).Output(); err != nil || !strings.Contains(string(text), "; disk "+class) {
+		if text, err := command("ps", "--addr", addr).Output(); err != nil || !strings.Contains(string(text), "disk "+class) {
 			t.Errorf("ps: %v\n%s", err, text)
+		}
+		s.stop()
+	}
+	refused("near is not measured", "--cache-smaller", "near,small")
+	refused("takes no more room", "--cache-class", "small", "--cache-smaller", "near", "--force")
+	for list, want := range map[string]string{"auto": `["small","calibrated"]`, "calibrated": `["calibrated"]`} {
+		s := startCommand(t, serve("--cache-smaller", list))
+		if _, body := s.call("GET", "/dure/cache"); !strings.Contains(string(body), `"smaller":`+want) {
+			t.Errorf("--cache-smaller %s: %s", list, body)
 		}
 		s.stop()
 	}
@@ -278,7 +315,7 @@ func TestLossIsMeasuredAndSaid(t *testing.T) {
 		if rows[i].Mean.Value = 0.001; rows[i].Setting == "q4_0" {
 			rows[i].Mean.Value = 0.2
 		}
-		rows[i].Top.Value = 0.99
+		rows[i].Top.Value, rows[i].Rows = 0.99, enoughRows
 	}
 	if err := writeJSON(qualityFile(home), rows); err != nil {
 		t.Fatal(err)

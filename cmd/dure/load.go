@@ -70,7 +70,7 @@ type orderOptions struct {
 }
 
 func (o *orderOptions) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.addr, "addr", defaultAddr, "address of the server"+addrHelp)
+	serverFlag(cmd.Flags(), &o.addr, "the server")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON")
 }
 

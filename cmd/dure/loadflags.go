@@ -19,9 +19,9 @@ import (
 const (
 	layersHelp  = "layers on the card, the output counting as one; 0 chooses, -1 puts none there"
 	reserveHelp = "memory that stays free on each device, for example 1GiB (512MiB)"
-	poolHelp    = "how sequences share the cells of the cache: split, unified, or auto: what `dure bench pool` found faster, else split"
+	poolHelp    = "how sequences share the cells of the cache: split, unified, or auto: what dure bench pool found faster, else split"
 	windowHelp  = "keep only the window in layers that have one; branches then need checkpoints"
-	forceHelp   = "take types of the cache, and classes of stored states, whose loss, as `dure bench kv` measured it, is over the bound; every answer then says so"
+	forceHelp   = "take types of the cache, and classes of stored states, whose loss, as dure bench kv measured it, is over the bound; every answer then says so"
 	yarnHelp    = "load with YaRN, for a context beyond the trained one; changes the answers to short prompts too"
 )
 
@@ -47,7 +47,7 @@ const usualCache = "f16"
 // shaping are the flags that make one load differ from another: whoever gives one
 // wants a load of their own.
 var shaping = []string{"engine", "context", "sequences", "queue", "threads", "flash-attention",
-	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "gap", "spec", "draft", "spec-depth", "rollback", "quiet-hours", "quiet-threads", "quiet-priority", "cache-ram", "cache-disk", "cache-class", "force"}
+	"layers", "reserve", "pool", "kv", "yarn", "short-window", "micro-batch", "gap", "spec", "draft", "spec-depth", "rollback", "quiet-hours", "quiet-threads", "quiet-priority", "cache-ram", "cache-disk", "cache-class", "cache-smaller", "force"}
 
 // register declares the flags.
 func (o *loadOptions) register(cmd *cobra.Command) {

@@ -84,7 +84,11 @@ func (h *host) place(ctx context.Context, e catalog.Entry, path string, shrink i
 		err := h.placeEmbedding(ctx, e, model, cmp.Or(poolingOf(m), e.Embedding.Pooling), &p, shrink)
 		return p, err
 	}
-	if err := p.gate.admitClass(h.home, &p.llm.CacheDisk, m); err != nil {
+	err = p.gate.admitClass(h.home, &p.llm.CacheDisk, m)
+	if err == nil {
+		err = p.gate.admitSmaller(h.home, &p.llm.CacheDisk, m)
+	}
+	if err != nil {
 		return p, err
 	}
 	made, err := h.plan(ctx, model, p, shrink)

@@ -25,6 +25,7 @@ type planOptions struct {
 	cards          []string
 	vram           []string
 	context        tokenCount
+	parked, shared tokenCount
 	agents, active int
 	kv, pool       string
 	mtp, layers    int
@@ -54,6 +55,7 @@ configurations that do are named.`,
 		Example: `  dure plan qwen3.8-27b --card rtx-4090 --context 128k
   dure plan qwen3.8-27b --card rtx-5090 --with haru-4b
   dure plan qwen3.8-27b --vram 24GiB --agents 16 --context 32k --explain
+  dure plan qwen3.8-27b --card rtx-5090 --agents 32 --parked-context 64k --shared 16k
   dure plan ./model.gguf --kv q8_0 --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
@@ -95,6 +97,8 @@ func (o *planOptions) flags(cmd *cobra.Command) {
 	f.Var(&o.context, "context", "tokens an agent can hold, for example 64k; 0 = the most that fits")
 	f.IntVar(&o.agents, "agents", 0, "agents alive (1 if left out)")
 	f.IntVar(&o.active, "active", 0, "agents active at once, the others parked; as many as fit if left out")
+	f.Var(&o.parked, "parked-context", "also tell what all agents take when they wait with so many tokens each, in memory and on disk, by quality class")
+	f.Var(&o.shared, "shared", "tokens of --parked-context that all agents begin with: they are kept once")
 	f.StringVar(&o.kv, "kv", "auto", "types of keys and values: auto, f16, q8_0, q4_0, or a pair like q8_0/q4_0")
 	f.StringVar(&o.pool, "pool", poolAuto, poolHelp)
 	f.IntVar(&o.mtp, "mtp", 0, "further tokens that the model's own MTP layers draft")
@@ -165,7 +169,7 @@ func (o *planOptions) input(ctx context.Context, args []string) (in plan.Input, 
 	if err != nil {
 		return in, about, err
 	}
-	defer func() { in.Wish.Refused, in.Loss = gate.refused(), gate.losses() }()
+	defer func() { in.Wish.Refused, in.Loss, in.Ratio = gate.refused(), gate.losses(), gate.ratios() }()
 	if in.Wish, err = o.wish(about.home, in.Devices); err == nil {
 		in.Wish.Pool = autoPool(in.Wish.Pool, measuredPool(about.home, about.engine, in.Model), cmp.Or(o.active, o.agents))
 	}
@@ -277,6 +281,12 @@ func (o *planOptions) wish(home string, devices []plan.Device) (plan.Wish, error
 		MicroBatch: o.microBatch, NoFlash: o.noFlash, ShortWindow: o.shortWindow, LongContext: o.yarn,
 	}
 	w.Context = int(o.context)
+	if o.shared > o.parked {
+		return w, fmt.Errorf("--shared %d: an agent has no more tokens than --parked-context (%d)", o.shared, o.parked)
+	}
+	if o.parked > 0 {
+		w.Waiting = &plan.Waiting{Context: int(o.parked), Shared: int(o.shared)}
+	}
 	if o.turns && len(o.with) == 0 {
 		return w, errors.New("--turns is about another model; name it with --with")
 	}

@@ -48,28 +48,44 @@ type cacheRow struct {
 	Disk  map[string]float64 `json:"disk_bytes,omitempty"`
 }
 
-// String is "q8_0/q4_0", and the loss where there is one to speak of, and how states are
-// kept on disk.
+// String is the types of keys and values, "q8_0/q4_0", with a star where a note tells more.
 func (c *cacheRow) String() string {
-	if c == nil {
+	switch {
+	case c == nil:
 		return "-"
+	case c.note() != "":
+		return pairName(c.Keys, c.Values) + "*"
 	}
-	text := pairName(c.Keys, c.Values)
+	return pairName(c.Keys, c.Values)
+}
+
+// note is what is lost, where it is to speak of, and how states are kept on disk; empty:
+// nothing is to be told.
+func (c *cacheRow) note() string {
+	if c == nil {
+		return ""
+	}
+	var parts []string
 	if c.Loss != benchkv.ExactLoss {
-		text += ": " + c.Loss
+		parts = append(parts, c.Loss)
 	}
-	if c.Class == "" {
-		return text
+	held, lossy := c.held()
+	if lossy || c.Class != "" && c.Class != codec.Exact.String() {
+		parts = append(parts, strings.TrimSuffix("disk "+c.Class+": "+held, ": "))
 	}
-	text += "; disk " + c.Class
-	held := ": "
+	return strings.Join(parts, "; ")
+}
+
+// held is how much lies on disk, by class, and whether any of it is not exact.
+func (c *cacheRow) held() (text string, lossy bool) {
+	var all []string
 	for _, class := range codec.Classes() {
 		if bytes := c.Disk[class.String()]; bytes > 0 {
-			text += fmt.Sprintf("%s%s %v", held, size(int64(bytes)), class)
-			held = ", "
+			all = append(all, fmt.Sprintf("%s %v", size(int64(bytes)), class))
+			lossy = lossy || class != codec.Exact
 		}
 	}
-	return text
+	return strings.Join(all, ", "), lossy
 }
 
 func pairName(keys, values string) string {
@@ -129,7 +145,7 @@ func psCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&memory, "memory", false, "show the memory of each model: planned, held by the engine, and counted by the card's driver")
-	cmd.Flags().StringVar(&addr, "addr", defaultAddr, "address of the server"+addrHelp)
+	serverFlag(cmd.Flags(), &addr, "the server")
 	return cmd
 }
 
@@ -148,6 +164,11 @@ func printModels(out io.Writer, models []loadedModel) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	for _, m := range models {
+		if note := m.Cache.note(); note != "" {
+			fmt.Fprintf(out, "* %s: cache %s: %s\n", m.Name, pairName(m.Cache.Keys, m.Cache.Values), note)
+		}
 	}
 	return printTaken(out, models)
 }

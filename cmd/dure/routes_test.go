@@ -22,7 +22,7 @@ const (
 // README's table of routes is the route table.
 func TestRoutesInReadme(t *testing.T) {
 	_, routes := besieged(t, nil)
-	routes = append(routes, newVoiceHost("", "info", slog.New(slog.DiscardHandler), nil).surface(nil).Routes...)
+	routes = append(routes, newVoiceHost("", "", "info", slog.New(slog.DiscardHandler), nil).surface(nil).Routes...)
 	want := routeTable(routes)
 	const name = "../../README.md"
 	readme, err := os.ReadFile(name)

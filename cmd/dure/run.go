@@ -41,7 +41,7 @@ leaves.`,
 	opt.register(cmd)
 	cmd.Flags().Lookup("log-level").DefValue = "warn"
 	cmd.Flags().Set("log-level", "warn")
-	cmd.Flags().StringVar(&opt.addr, "addr", defaultAddr, "address of a server to use if one answers there"+addrHelp)
+	serverFlag(cmd.Flags(), &opt.addr, "a server to use if one answers there")
 	cmd.Flags().StringVar(&opt.system, "system", "", "system message")
 	cmd.Flags().IntVar(&opt.maxTokens, "max-tokens", 0, "longest answer in tokens; 0 = up to the end of the context")
 	cmd.Flags().BoolVar(&opt.asJSON, "json", false, "write one event a line as JSON (with a prompt)")

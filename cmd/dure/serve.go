@@ -193,8 +193,7 @@ func (h *host) serveOn(ctx context.Context, in entrance, entry catalog.Entry, op
 	// The voice process reaches the models as every other client does, over a socket.
 	own := front.NewServer(busy, h.log)
 	defer own.Close()
-	talk := newVoiceHost(entry.Name, opt.logLevel, h.log, own.Serve)
-	talk.home = h.home
+	talk := newVoiceHost(h.home, entry.Name, opt.logLevel, h.log, own.Serve)
 	defer talk.close()
 	registry.MustRegister(voiceCollector{talk})
 	chat := openai.Surface(responses)

@@ -197,7 +197,7 @@ func TestInterruptAtEveryStage(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != 0 && code != 130 && code != -1 {
 				t.Errorf("after %v: %v\n%s", delay, err, errs.String())
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			cmd.Process.Kill()
 			t.Fatalf("after %v: it does not end\n%s", delay, errs.String())
 		}

@@ -9,9 +9,12 @@ import (
 )
 
 // Row 45, in a run: three workers report a file, the run has it split, what a worker
-// changed in it meanwhile waits, and lands in the part where its lines went.
+// changed in it meanwhile waits, and lands in the part where its lines went. The two that
+// have to meet wait for each other: c for the warning, which comes with the result of any
+// of its calls, and the splitter for c's note that its commit was refused.
 func TestSwarmHotFile(t *testing.T) {
 	p := newPlayground(t)
+	client := p.client()
 	var mega, one, two strings.Builder
 	for i := range 40 {
 		line := fmt.Sprintf("line %d of the file that everybody changes\n", i)
@@ -57,11 +60,13 @@ parts:
         calls: [{tool: read, arguments: {path: mega.txt}}]
       - calls: [{tool: edit, arguments: {path: mega.txt, old: "line 30 of the file", new: "line 30, CHANGED, of the file"}}]
       - calls: [{tool: report_file, arguments: {path: mega.txt, why: "everybody is in it"}}]
+        next: [{if: "splits it now", go: warned}, {go: unwarned}]
       - name: unwarned
-        calls: [{tool: read, arguments: {path: lib}}]
+        calls: [{tool: shell, arguments: {command: "sleep 0.2"}}]
         next: [{if: "splits it now", go: warned}, {go: unwarned}]
       - name: warned
         calls: [{tool: commit, arguments: {message: "refused"}}]
+      - calls: [{tool: shell, arguments: {command: "sql \"insert into notes (topic, body) values ('c', 'was refused')\""}}]
       - calls: [{tool: done, arguments: {summary: "changed line 30"}}]
         next: [{go: again}]
   - name: splitter
@@ -71,7 +76,7 @@ parts:
       - name: again
         calls: [{tool: read, arguments: {path: mega.txt}}]
       - calls: [{tool: write, arguments: {path: one.txt, content: %q}}, {tool: write, arguments: {path: two.txt, content: %q}}]
-      - calls: [{tool: shell, arguments: {command: "rm mega.txt; sleep 3"}}]
+      - calls: [{tool: shell, arguments: {command: "rm mega.txt; for i in $(seq 300); do sql 'select body from notes' | grep -q 'was refused' && break; sleep 0.2; done"}}]
       - calls: [{tool: done, arguments: {summary: "one.txt and two.txt"}}]
         next: [{go: again}]
 `, one.String(), two.String())
@@ -83,6 +88,7 @@ parts:
 	p.git("add", "-A")
 	p.git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "a large file")
 	run := p.dure("run", "run", "SPEC.md", "--repo", "repo", "--check", "test -s a.txt && test -s b.txt && grep -q CHANGED two.txt && ! test -e mega.txt", "--script", "script.yaml", "--yes", "--judge-open", "allow")
+	run.Env = append(run.Env, "DURE_CLIENT="+client)
 	out, err := p.toEnd(run)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

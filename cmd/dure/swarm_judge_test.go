@@ -68,7 +68,7 @@ func TestSwarmJudgeModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := p.toEnd(p.dure("run", "run", "SPEC.md", "--repo", "repo", "--check", "test -s done.txt", "--script", "script.yaml", "--yes",
-		"--judge-model", server.URL+"/v1/scripted", "--judge-time", "3s"))
+		"--judge-model", server.URL+"/v1/scripted", "--judge-time", "6s"))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 // A command that has to go on passing follows main: the landing that breaks it is found,
-// a task mends it, and green, a ref of the run's repository, stands on main in the end.
+// a task mends it, and green, a ref of the run's repository, stands on main in the end. The
+// last task lands when green has a's file without the bad one: a run does not wait for it.
 func TestSwarmKeep(t *testing.T) {
 	p := newPlayground(t)
 	client := p.client()
@@ -34,7 +35,7 @@ parts:
     role: worker
     task: b
     turns:
-      - calls: [{tool: shell, arguments: {command: "git init -q /tmp/g; cd /tmp/g; for i in $(seq 300); do git fetch -q dure::/git main; git cat-file -e FETCH_HEAD:bad.txt 2>/dev/null || break; sleep 0.2; done"}}]
+      - calls: [{tool: shell, arguments: {command: "git init -q /tmp/g; cd /tmp/g; for i in $(seq 300); do git fetch -q dure::/git green && git cat-file -e FETCH_HEAD:a.txt && ! git cat-file -e FETCH_HEAD:bad.txt && break; sleep 0.2; done"}}]
       - calls: [{tool: write, arguments: {path: b.txt, content: "b\n"}}]
       - calls: [{tool: done, arguments: {summary: "b"}}]
   - name: mender

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -38,9 +39,7 @@ func TestSwarmPlan(t *testing.T) {
 	write("BAD.md", planSpec)
 	plan := func(args ...string) (string, error) {
 		out, err := p.dure("", append([]string{"plan"}, args...)...).CombinedOutput()
-		if strings.Contains(string(out), "this machine allows no sandbox") {
-			t.Skipf("SKIPPED: %s", out)
-		}
+		needsSandbox(t, bytes.NewBuffer(out))
 		return string(out), err
 	}
 	out, err := plan("BAD.md", "--repo", "repo", "--check", "sh check.sh", "--json")

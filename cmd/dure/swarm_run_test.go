@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -18,8 +17,6 @@ import (
 	"dure/inference"
 	"dure/runtime/agent"
 	"dure/runtime/control"
-	"dure/runtime/event"
-	"dure/runtime/event/sqlite"
 	"dure/runtime/report"
 	"dure/runtime/swarm"
 	"dure/runtime/tool"
@@ -102,60 +99,6 @@ parts:
         next: [{go: again}]
 `
 
-// playground is a person's repository with a specification and a script beside it.
-type playground struct {
-	t   *testing.T
-	dir string
-	ctx context.Context // ends what hangs
-}
-
-func newPlayground(t *testing.T) playground {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "swarm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	t.Cleanup(cancel)
-	p := playground{t, dir, ctx}
-	for name, text := range map[string]string{
-		"SPEC.md": swarmSpec, "script.yaml": swarmScript,
-		"repo/check.sh":     "set -e\ntest $(sh lib/add.sh 2 2) = 4\ntest $(sh lib/twice.sh 5) = 10\ntest \"$(sh lib/greet.sh)\" = \"hello name shout\"\necho all good\n",
-		"repo/lib/greet.sh": "echo hello\n",
-	} {
-		file := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p.git("init", "-q", "-b", "main")
-	p.git("add", "-A")
-	p.git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "begin")
-	return p
-}
-
-func (p playground) git(args ...string) string {
-	p.t.Helper()
-	out, err := exec.Command("git", append([]string{"-C", filepath.Join(p.dir, "repo")}, args...)...).CombinedOutput()
-	if err != nil {
-		p.t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// dure runs a subcommand of swarm on the run in a folder.
-func (p playground) dure(folder string, args ...string) *exec.Cmd {
-	self, err := os.Executable()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	cmd := exec.CommandContext(p.ctx, self, append([]string{"swarm", "--dir", filepath.Join(p.dir, folder)}, args...)...)
-	cmd.Env = append(os.Environ(), envBeDure+"=1", "DURE_HOME="+p.dir)
-	cmd.Dir = p.dir
-	return cmd
-}
-
 var swarmBegin = []string{"run", "SPEC.md", "--repo", "repo", "--check", "sh check.sh", "--script", "script.yaml"}
 
 // A run with a person's approval, a check that fails, a conflict and a merger ends with
@@ -170,10 +113,8 @@ func TestSwarmRun(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- run.Wait() }()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
 	c := control.Dial(filepath.Join(p.dir, "run", teamSocket))
-	v := waitForPlan(ctx, t, c, ended, &out)
+	v := waitForPlan(p.ctx, t, c, ended, &out)
 	if v.Tasks[1].Phase != swarm.PhaseWaiting || len(v.Tasks) != 5 || v.Plan != "add, twice after it, and two for greet" {
 		t.Errorf("before the plan is approved: %+v", v)
 	}
@@ -201,14 +142,8 @@ func TestSwarmRun(t *testing.T) {
 	if text, err := p.dure("run", "caps", "--max-tokens", "0", "--max-cost", "5").CombinedOutput(); err != nil || !strings.Contains(string(text), "local") {
 		t.Errorf("caps: %v\n%s", err, text)
 	}
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out.String())
-		}
-	case <-ctx.Done():
-		_ = run.Process.Kill()
-		t.Fatalf("no end\n%s", out.String())
+	if err := <-ended; err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
 	}
 	for _, want := range []string{"t2 comes back", "conflicts with main", "(merger)", "The official check passes on main", "finished: done"} {
 		if !strings.Contains(out.String(), want) {
@@ -307,37 +242,15 @@ func (p playground) cleanPlanner(folder string) {
 	}
 }
 
-func waitForPlan(ctx context.Context, t *testing.T, c *control.Client, ended chan error, out fmt.Stringer) control.View {
-	t.Helper()
-	for {
-		if v, err := c.View(ctx); err == nil && v.Plan != "" {
-			return v
-		}
-		select {
-		case err := <-ended:
-			if strings.Contains(out.String(), "this machine allows no sandbox") {
-				t.Skipf("SKIPPED: %s", out)
-			}
-			t.Fatalf("the run ended: %v\n%s", err, out)
-		case <-ctx.Done():
-			t.Fatal("no plan")
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
 // Row 19: a run that is killed again and again ends as one that is not, and no call is
 // carried out twice.
 func TestSwarmRunKilled(t *testing.T) {
 	p := newPlayground(t)
-	text, err := p.dure("calm", append(swarmBegin, "--yes")...).CombinedOutput()
-	if strings.Contains(string(text), "this machine allows no sandbox") {
-		t.Skipf("SKIPPED: %s", text)
-	}
+	text, err := p.toEnd(p.dure("run", append(swarmBegin, "--yes")...))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	calm := mainTree(t, p, "calm")
+	calm := mainTree(t, p, "run")
 	random := rand.New(rand.NewPCG(1, 2))
 	for kills, run := 0, 0; kills < *swarmKills; run++ {
 		folder := fmt.Sprint("storm", run)
@@ -381,28 +294,6 @@ func (p playground) storm(folder string, random *rand.Rand, most int) (kills int
 			p.t.Fatalf("after %d kills: %v\n%s", kills, err, out.String())
 		}
 	}
-}
-
-// runLog opens the log of a run for as long as the test goes on.
-func runLog(t *testing.T, folder string) event.Log {
-	t.Helper()
-	log, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(folder, teamLog)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := log.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return log
-}
-
-// begun reports whether a folder's log holds a run.
-func begun(t *testing.T, folder string) bool {
-	t.Helper()
-	_, _, err := loadRun(t.Context(), folder)
-	return err == nil
 }
 
 func mainTree(t *testing.T, p playground, folder string) string {
@@ -483,11 +374,8 @@ parts:
 	if err := os.WriteFile(filepath.Join(p.dir, "tools.yaml"), []byte(tools), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.dure("run", "run", "SPEC.md", "--repo", "repo", "--check", "grep -q 'echo hello name' lib/greet.sh", "--script", "script.yaml",
-		"--tools", "tools.yaml", "--yes", "--judge").CombinedOutput()
-	if strings.Contains(string(out), "this machine allows no sandbox") {
-		t.Skipf("SKIPPED: %s", out)
-	}
+	out, err := p.toEnd(p.dure("run", "run", "SPEC.md", "--repo", "repo", "--check", "grep -q 'echo hello name' lib/greet.sh", "--script", "script.yaml",
+		"--tools", "tools.yaml", "--yes", "--judge"))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -80,9 +80,7 @@ parts:
 	for {
 		select {
 		case err := <-ended:
-			if strings.Contains(out.String(), "this machine allows no sandbox") {
-				t.Skipf("SKIPPED: %s", out)
-			}
+			needsSandbox(t, out)
 			return err == nil, ""
 		case <-time.After(200 * time.Millisecond):
 		}

@@ -1,17 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"dure/runtime/control"
-	"dure/runtime/gate"
 	"dure/runtime/swarm"
 	"dure/runtime/tool"
 )
@@ -95,64 +90,6 @@ parts:
 		}
 	}
 	p.landed("run", map[string]string{"written.txt": "two", "pushed.txt": "pushed", "second.txt": "s"})
-}
-
-// client builds what boxes have of dure.
-func (p playground) client() string {
-	p.t.Helper()
-	file := filepath.Join(p.dir, "client")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", file, "dure/cmd/client")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		p.t.Fatalf("%v\n%s", err, out)
-	}
-	return file
-}
-
-// landed looks at files of a run's main.
-func (p playground) landed(folder string, files map[string]string) {
-	p.t.Helper()
-	for name, want := range files {
-		out, err := exec.Command("git", "-C", filepath.Join(p.dir, folder, teamRepo), "show", "main:"+name).CombinedOutput()
-		if got := strings.TrimSpace(string(out)); err != nil || got != want {
-			p.t.Errorf("%s on main is %q, want %q: %v", name, got, want, err)
-		}
-	}
-}
-
-// toEnd runs a run to its end. One that waits for a person is ended, too; where the machine
-// allows no sandbox, the test is skipped.
-func (p playground) toEnd(run *exec.Cmd) (out []byte, err error) {
-	text := &lockedBuffer{}
-	run.Stdout, run.Stderr = text, text
-	if err := run.Start(); err != nil {
-		return nil, err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- run.Wait() }()
-	c := control.Dial(filepath.Join(p.dir, "run", teamSocket))
-	for {
-		select {
-		case err := <-ended:
-			if strings.Contains(text.String(), "this machine allows no sandbox") {
-				p.t.Skipf("SKIPPED: %s", text.String())
-			}
-			return []byte(text.String()), err
-		case <-time.After(50 * time.Millisecond):
-		}
-		why := ""
-		if s, err := c.Status(p.ctx); err == nil && s.Gate.Phase == gate.PhaseStopped {
-			why = s.Gate.Blocks[0].Reason
-		}
-		if v, err := c.View(p.ctx); err == nil && len(v.Questions) > 0 {
-			why = v.Questions[0].Text
-		}
-		if why != "" {
-			_ = run.Process.Kill()
-			<-ended
-			return []byte(text.String()), errors.New("the team waits for a person: " + why)
-		}
-	}
 }
 
 // shells is what shells said in a run, by the title of the task.

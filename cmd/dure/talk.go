@@ -51,7 +51,7 @@ sides would have heard of the answers.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.url, "url", "http://"+defaultAddr, "the server")
+	serverFlag(f, &o.url, "the server")
 	f.StringVar(&o.key, "key", "", "API key, where the server wants one; else OPENAI_API_KEY")
 	f.StringVar(&o.model, "model", "", "model; empty is the server's default")
 	f.StringVar(&o.lead, "lead", "", "speak with the lead of this run of a team (dure swarm list); wants a key with the admin right, where keys are wanted")
@@ -78,7 +78,7 @@ func (o *talkOptions) run(ctx context.Context, out io.Writer) error {
 	if o.lead != "" {
 		query.Set("lead", o.lead)
 	}
-	c, err := client.Dial(ctx, client.Options{URL: o.url, Key: o.key, Query: query})
+	c, err := client.Dial(ctx, client.Options{URL: serverURL(o.url), Key: o.key, Query: query})
 	var no *client.Refused
 	switch {
 	case errors.As(err, &no):

@@ -87,7 +87,7 @@ type voiceListing struct {
 func voiceListCommand() *cobra.Command {
 	var asJSON, verify bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the speech engines, what is installed, and the voices there are", Args: cobra.NoArgs,
+		Use: "list", Short: "List the speech engines, what is installed, and the voices there are", Args: cobra.NoArgs, Example: "  dure voice list\n  dure voice list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()

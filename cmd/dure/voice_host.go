@@ -23,7 +23,6 @@ import (
 // voiceHost is the server's side of the voice process: it starts it when a voice is first
 // wanted, again when it died, and passes connections on.
 type voiceHost struct {
-	// home is DURE_HOME, or "" where nothing is to be remembered.
 	home, model, level string
 	log                *slog.Logger
 	proxy              *httputil.ReverseProxy
@@ -42,9 +41,10 @@ type voiceChild struct {
 	gone  chan struct{}
 }
 
-// newVoiceHost starts nothing yet. serveAPI answers the server's own API at a listener.
-func newVoiceHost(model, level string, log *slog.Logger, serveAPI func(net.Listener) error) *voiceHost {
-	v := &voiceHost{model: model, level: level, log: log, serveAPI: serveAPI}
+// newVoiceHost starts nothing yet. home is DURE_HOME, or "" where nothing is to be
+// remembered; serveAPI answers the server's own API at a listener.
+func newVoiceHost(home, model, level string, log *slog.Logger, serveAPI func(net.Listener) error) *voiceHost {
+	v := &voiceHost{home: home, model: model, level: level, log: log, serveAPI: serveAPI}
 	v.proxy = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "localhost", "localhost"

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -45,8 +46,12 @@ func Generate(ctx context.Context, m inference.Model, prompt string, n int) (Str
 	return s, nil
 }
 
+// ErrApart says that there was no moment at which all streams were decoding.
+var ErrApart = errors.New("the streams did not run at the same time")
+
 // GenerateAll runs streams at the same time and returns the total rate in
-// tokens a second while all of them were decoding.
+// tokens a second while all of them were decoding. Where they never were, the
+// error is ErrApart, and says when the last one began.
 func GenerateAll(ctx context.Context, m inference.Model, prompts []string, n int) (float64, error) {
 	streams := make([]Stream, len(prompts))
 	errs := make([]error, len(prompts))
@@ -76,7 +81,7 @@ func overlap(streams []Stream) (float64, error) {
 		}
 	}
 	if !to.After(from) {
-		return 0, fmt.Errorf("the streams did not run at the same time")
+		return 0, fmt.Errorf("%w: one began %v after another had ended", ErrApart, from.Sub(to).Round(time.Millisecond))
 	}
 	tokens := 0.0
 	for _, s := range streams {

@@ -9,6 +9,7 @@ import (
 	"dure/inference"
 	"dure/inference/sched"
 	"dure/kvcache"
+	"dure/kvcache/store"
 )
 
 // ahead is how many tokens of an answer get cells at a time: few answers are as
@@ -19,6 +20,7 @@ const ahead = 256
 // time is up end, those that can be placed are, running ones get the cells they
 // need, and what the cache wants is carried out.
 func (o *owner) arrange() error {
+	o.offerAgain()
 	for _, id := range o.sched.Expired(o.now()) {
 		o.expire(o.alive[id])
 	}
@@ -55,7 +57,7 @@ func (o *owner) place(r *request) {
 	now := o.now()
 	promised := min(ahead, o.unsaid(r))
 	lease, plan, err := o.cache.Acquire(now, kvcache.Request{
-		Tokens: r.all, Marks: r.caller.marks, Output: promised, Session: r.caller.session,
+		Tokens: r.all, Marks: r.caller.marks, Output: promised, Session: r.caller.session, Rank: rankOf(r.caller.priority),
 	})
 	switch {
 	case errors.Is(err, kvcache.ErrFull):
@@ -96,6 +98,27 @@ func (o *owner) noRoom(r *request) {
 	default:
 		o.finish(r, item{kind: itemError, err: inference.Errorf(inference.CodeInternal,
 			"the cache has no room for %d tokens, and nothing in it can go", len(r.all))})
+	}
+}
+
+// offerAgain has requests that found no room tried once more when what was under way in
+// the cache has ended. Not only at rest: while others run, that may be long. It reports
+// whether there were any.
+func (o *owner) offerAgain() bool {
+	if !o.starved || o.cache.Busy() {
+		return false
+	}
+	o.starved = false
+	o.sched.Room()
+	return true
+}
+
+// completed passes on what the disk did, which may have made room.
+func (o *owner) completed(r store.Completion) {
+	o.cache.Completed(o.now(), r)
+	if o.starved {
+		o.starved = false
+		o.sched.Room()
 	}
 }
 
@@ -229,7 +252,7 @@ func (o *owner) save() {
 		}
 		select {
 		case r := <-o.cache.Fetched():
-			o.cache.Completed(o.now(), r)
+			o.completed(r)
 		case <-end.C:
 			return
 		}

@@ -33,6 +33,17 @@ var priorities = map[inference.Priority]sched.Priority{
 	inference.PriorityBackground:  sched.Background,
 }
 
+// rankOf a priority, for what is kept of its state.
+func rankOf(p sched.Priority) kvcache.Rank {
+	switch p {
+	case sched.Interactive:
+		return kvcache.Interactive
+	case sched.Background:
+		return kvcache.Background
+	}
+	return kvcache.Ordinary
+}
+
 var phases = map[inference.Phase]kvcache.Phase{
 	"":                     kvcache.Idle,
 	inference.PhaseWaiting: kvcache.Waiting,

@@ -175,7 +175,7 @@ func (o *owner) drain() bool {
 		case <-o.l.wake:
 			o.unblock()
 		case r := <-o.cache.Fetched():
-			o.cache.Completed(o.now(), r)
+			o.completed(r)
 		case <-o.l.stop:
 			return false
 		default:
@@ -190,9 +190,7 @@ func (o *owner) drain() bool {
 func (o *owner) rest() bool {
 	o.left = time.Time{}
 	o.publishCache()
-	if o.starved && !o.cache.Busy() { // what was under way has ended
-		o.starved = false
-		o.sched.Room()
+	if o.offerAgain() {
 		return true
 	}
 	sleep, idle := o.sleep()
@@ -207,7 +205,7 @@ func (o *owner) rest() bool {
 	case <-o.l.wake:
 		o.unblock()
 	case r := <-o.cache.Fetched():
-		o.cache.Completed(o.now(), r)
+		o.completed(r)
 	case <-timer.C:
 	case <-o.l.stop:
 		return false

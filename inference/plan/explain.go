@@ -37,6 +37,9 @@ func (p *Plan) Explain() string {
 	for i := range p.Devices {
 		p.Devices[i].explain(&b)
 	}
+	if p.Waiting != nil {
+		p.Waiting.explain(&b)
+	}
 	return b.String()
 }
 

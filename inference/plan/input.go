@@ -118,6 +118,8 @@ type Wish struct {
 	Cache   *Cache
 	Refused []Cache
 	Pool    Pool
+	// Waiting are agents whose parked states are to be told; nil for none.
+	Waiting *Waiting
 	// MTP is how many further tokens are drafted; it needs a model with MTP
 	// layers, and each of those drafts 8 at most, all of them 15.
 	MTP int
@@ -167,6 +169,9 @@ type Input struct {
 	// Loss says in words what a type of the cache loses with this model, by its name
 	// (Cache.String); nil where nobody knows.
 	Loss map[string]string
+	// Ratio is how many times smaller than f16 the states of this model were measured
+	// to be in a quality class, by its name; nil where nobody knows.
+	Ratio map[string]float64
 }
 
 // Shape is everything that the engine's buffers depend on besides the model.

@@ -121,6 +121,8 @@ type Plan struct {
 	// every larger choice would have needed, the binding one first.
 	Binding string `json:"binding"`
 	Larger  []Step `json:"larger"`
+	// Waiting is what the agents take that were asked about (Wish.Waiting).
+	Waiting *States `json:"waiting,omitempty"`
 	// Notes are what a person should know.
 	Notes []string `json:"notes"`
 }
@@ -162,5 +164,9 @@ func Make(in Input) (Plan, error) {
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan: %w", err)
 	}
-	return p.choose()
+	out, err := p.choose()
+	if err == nil {
+		err = p.await(&out)
+	}
+	return out, err
 }

@@ -255,12 +255,16 @@ func (a *Allocation) takeTurns(c Claim, always uint64) {
 // there is room for; the others go to the disk.
 func (p *planner) park(host *Allocation, out *Plan) {
 	n := out.Agents - out.Active
-	one := agentBytes(p.Model.Geometry, out.Cache, out.Context)
-	if n == 0 || one == 0 || host.Used > host.Device.FreeBytes {
+	one, shared := agentBytes(p.Model.Geometry, out.Cache, out.Context), uint64(0)
+	if w := p.Wish.Waiting; w != nil {
+		one = agentBytes(p.Model.Geometry, out.Cache, w.Context-w.Shared)
+		shared = agentBytes(p.Model.Geometry, out.Cache, w.Shared)
+	}
+	if n == 0 || one == 0 || host.Used+shared > host.Device.FreeBytes {
 		return
 	}
-	room := min(uint64(n), (host.Device.FreeBytes-host.Used)/one)
-	host.add(Parked, fmt.Sprintf("%d of %d", room, n), room*one, Formula)
+	room := min(uint64(n), (host.Device.FreeBytes-host.Used-shared)/one)
+	host.add(Parked, fmt.Sprintf("%d of %d", room, n), room*one+shared, Formula)
 	if int(room) < n {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d parked agents go to disk when their contexts are full", n-int(room), n))
 	}

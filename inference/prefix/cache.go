@@ -60,8 +60,10 @@ type Cache struct {
 	ram         map[kvcache.ObjectID]object
 	disk        *store.Store
 	class       codec.Class // of what it writes
-	folder      string      // of it
-	diskless    error       // why there is no disk, if there was to be one
+	auto        bool
+	offered     []codec.Class // that it may write in too, or code anew
+	folder      string        // of it
+	diskless    error         // why there is no disk, if there was to be one
 	prices      prices
 	cost        kvcache.Cost
 	jobs        map[kvcache.ActionID]*fetching

@@ -25,7 +25,17 @@ type Disk struct {
 	// file of the model's basis, for codec.Calibrated. Files of any class are read.
 	Class codec.Class
 	Basis []byte
+	// Smaller are the classes that states may be coded anew in when Bytes are short,
+	// instead of being dropped, and in which those that nobody waits for are written:
+	// what was found good enough for the model.
+	Smaller []kvcache.Coding
+	// Auto says that Smaller was left to what was found, which may be nothing.
+	Auto bool
 }
+
+// recodeRoom is the share of a disk tier that is kept free where states are coded anew:
+// for a while both files are there.
+const recodeRoom = 8
 
 // fetching is a restore that waits for bytes from the disk.
 type fetching struct {
@@ -67,9 +77,16 @@ func (c *Cache) openDisk(d Disk, g *gguf.Geometry, cfg *kvcache.Config) []kvcach
 		c.log.Warn("states are not kept on disk", "error", err)
 		return nil
 	}
-	c.class = d.Class
+	c.class, c.auto = d.Class, d.Auto
 	c.folder = filepath.Join(d.Dir, key)
 	cfg.DiskBytes = store.Usable(d.Bytes)
+	if c.opaque == nil && len(d.Smaller) > 0 {
+		cfg.Smaller = d.Smaller
+		cfg.DiskBytes -= d.Bytes / recodeRoom
+	}
+	for _, s := range cfg.Smaller {
+		c.offered = append(c.offered, codec.Class(s.Class))
+	}
 	return found
 }
 
@@ -116,9 +133,11 @@ func (c *Cache) fetch(now kvcache.Tick, a kvcache.Action) bool {
 		// The path of what is made: its source may have left the tree already.
 		o := a.Objects[0]
 		jobs = []store.Job{{Kind: store.Write, Object: o.ID, Path: c.Path(o.ID), From: o.From, State: o.State, Last: now,
-			Data: c.ram[a.Source].data}}
+			Data: c.ram[a.Source].data, Class: c.writes(a)}}
 	case a.Kind == kvcache.Drop && a.Objects[0].Tier == kvcache.Disk:
 		jobs = []store.Job{{Kind: store.Drop, Object: a.Objects[0].ID}}
+	case a.Kind == kvcache.Shrink:
+		jobs = []store.Job{{Kind: store.Change, Object: a.Objects[0].ID, Class: codec.Class(a.Class)}}
 	case a.Kind == kvcache.Restore:
 		for _, id := range c.absent(a) {
 			jobs = append(jobs, store.Job{Kind: store.Read, Object: id})
@@ -187,8 +206,8 @@ func (c *Cache) Completed(now kvcache.Tick, r store.Completion) {
 		f.read[r.Object] = r.Data
 		f.loss = max(f.loss, r.Class)
 		c.prices.disk.add(r.Took, len(r.Data))
-	case r.Err == nil && r.Kind == store.Write:
-		f.action.Objects[0].Bytes = r.Bytes
+	case r.Err == nil && (r.Kind == store.Write || r.Kind == store.Change):
+		f.action.Objects[0].Bytes, f.loss = r.Bytes, r.Class
 	case r.Err != nil:
 		f.err = fmt.Errorf("%s of a stored state: %w", r.Kind, r.Err)
 		if errors.Is(r.Err, store.ErrBad) {
@@ -211,10 +230,12 @@ func (c *Cache) settle(now kvcache.Tick, f *fetching) {
 	case f.err != nil:
 	case f.action.Kind == kvcache.Restore:
 		r = c.restore(f.action, f.read, f.loss)
-	case f.action.Kind == kvcache.Write:
-		r.Bytes = []int64{f.action.Objects[0].Bytes}
+	case f.action.Kind == kvcache.Write || f.action.Kind == kvcache.Shrink:
+		r.Bytes, r.Class = []int64{f.action.Objects[0].Bytes}, uint8(f.loss)
 	}
-	if r.Err != nil {
+	if f.action.Kind == kvcache.Shrink && (errors.Is(r.Err, store.ErrBusy) || errors.Is(r.Err, store.ErrBudget)) {
+		c.log.Debug("prefix cache: a state is not coded anew: it is read, or there is no room for both files", "error", r.Err)
+	} else if r.Err != nil {
 		c.log.Warn("prefix cache", "action", f.action.Kind.String(), "error", r.Err)
 	}
 	c.done(now, f.action.ID, r)

@@ -27,6 +27,16 @@ func (c *Cache) lossOf(a kvcache.Action, read codec.Class) codec.Class {
 	return max(worst, c.ram[a.State].loss)
 }
 
+// writes is the class that an object is written in: that of the tier, the tree's, or
+// what its sequence has lost already, whichever is worse. Bytes that go on from a loss
+// are not exact, however they are stored, and who reads them must be told.
+func (c *Cache) writes(a kvcache.Action) codec.Class {
+	if class := max(codec.Class(a.Class), c.ram[a.Source].loss); class > max(c.class, codec.Exact) && c.opaque == nil {
+		return class
+	}
+	return 0
+}
+
 // tell enters the loss of a sequence that was restored or emptied.
 func (c *Cache) tell(seq int, loss codec.Class) {
 	if loss > codec.Exact {

@@ -18,14 +18,14 @@ type proofs struct {
 	// path, far the largest of what must be the same.
 	apart, far float64
 	checked    int
+	// wrong is more than numerical noise, or than what may be lost, and less than what
+	// other tokens give.
+	wrong float64
 }
 
 func newProofs() *proofs {
-	return &proofs{rows: map[uint64][]float32{}, states: map[uint64][]float32{}, apart: math.Inf(1)}
+	return &proofs{rows: map[uint64][]float32{}, states: map[uint64][]float32{}, apart: math.Inf(1), wrong: 0.02}
 }
-
-// wrong is more than numerical noise, and less than what other tokens give.
-const wrong = 0.02
 
 // paths are numbers of all beginnings of tokens.
 func paths(tokens []int32) []uint64 {
@@ -94,7 +94,7 @@ func (p *proofs) same(r *rig, known map[uint64][]float32, what string, seq, pos 
 	r.t.Helper()
 	if want, ok := known[path]; !ok {
 		known[path] = got
-	} else if d := distance(want, got); !(d < wrong) {
+	} else if d := distance(want, got); !(d < p.wrong) {
 		r.t.Fatalf("the %s of sequence %d at %d is of other tokens: it differs by %g", what, seq, pos, d)
 	} else {
 		p.far = max(p.far, d)
@@ -112,7 +112,7 @@ func (p *proofs) sharp(r *rig) {
 				d := distance(before, x)
 				p.apart = min(p.apart, d)
 				n++
-				if d < 2*wrong {
+				if d < 2*min(p.wrong, 0.02) {
 					near++
 				}
 			}

@@ -42,6 +42,10 @@ type Stats struct {
 	Failed   uint64 `json:"failed"`
 	// Class is the quality class in which the disk tier writes; empty without one.
 	Class string `json:"class,omitempty"`
+	// Smaller are the classes in which it may write too, and code states anew when room
+	// is short; Recoded is how many were.
+	Smaller []string `json:"smaller,omitempty"`
+	Recoded uint64   `json:"recoded"`
 	// Classes are the objects and bytes on disk of each quality class that is held.
 	Classes map[string]Held `json:"classes,omitempty"`
 	// Refused files of the disk tier, by reason; NoDisk is why there is no such
@@ -105,7 +109,10 @@ func (c *Cache) Stats() Stats {
 	}
 	if c.disk != nil {
 		disk := c.disk.Stats()
-		s.Class = max(c.class, codec.Exact).String()
+		s.Class, s.Recoded = max(c.class, codec.Exact).String(), uint64(disk.Changed)
+		for _, class := range c.offered {
+			s.Smaller = append(s.Smaller, class.String())
+		}
 		s.Refused, s.Classes = map[string]int{}, map[string]Held{}
 		for class, h := range disk.Classes {
 			if h.Objects > 0 {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
+	"dure/kvcache"
 	"dure/kvcache/codec"
 )
 
@@ -127,8 +129,46 @@ func (s *Store) acceptChange(t *task) error {
 	s.used += t.reserve
 	s.lastFile++
 	t.name = fmt.Sprintf("%016x", s.lastFile)
-	e.busy = true
+	e.busy, e.changing = true, true
 	return nil
+}
+
+// overtakes has a read go before a change of its object: somebody waits for the read
+// and nobody for the change. One that has not begun ends with nothing changed; one
+// that has is waited for.
+func (s *Store) overtakes(read *task) bool {
+	e := read.entry
+	if e == nil || !e.changing {
+		return false
+	}
+	i := slices.IndexFunc(s.others, func(t task) bool { return t.job.Kind == Change && t.entry == e })
+	if i < 0 {
+		e.waiting = append(e.waiting, *read)
+		s.awaiting++
+		return true
+	}
+	t := s.others[i]
+	s.others = slices.Delete(s.others, i, i+1)
+	e.busy, e.changing = false, false
+	s.used -= t.reserve
+	s.end(Completion{Kind: Change, Object: t.job.Object, Tag: t.job.Tag, Bytes: e.bytes, Class: e.class,
+		Err: fmt.Errorf("change object %d: %w", t.job.Object, ErrBusy)})
+	s.read(*read)
+	return true
+}
+
+// resume lets the reads go on that waited for a change.
+func (s *Store) resume(id kvcache.ObjectID, e *entry) {
+	waiting := e.waiting
+	e.waiting = nil
+	s.awaiting -= len(waiting)
+	for _, t := range waiting {
+		if s.index[id] != e { // it was bad
+			s.end(Completion{Kind: Read, Object: id, Tag: t.job.Tag, Err: fmt.Errorf("read object %d: %w: it was set aside", id, ErrBad)})
+			continue
+		}
+		s.read(t)
+	}
 }
 
 // change writes the object anew, and removes the old file when the new one is
@@ -183,7 +223,7 @@ func (h *header) code(class codec.Class, b *codec.Basis, payload, original int) 
 // settleChange enters the result of a change.
 func (s *Store) settleChange(r *result) {
 	e := r.task.entry
-	e.busy = false
+	e.busy, e.changing = false, false
 	switch {
 	case r.spoilt:
 		r.done.Err = s.spoilt(r.task.job.Object, e, r.done.Err)

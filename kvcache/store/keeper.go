@@ -24,6 +24,7 @@ type keeper struct {
 	reads, others []task
 	flight        int
 	writing       int
+	awaiting      int // reads that wait for a change of their object
 	finished      []Completion
 
 	tasks   chan task
@@ -54,7 +55,9 @@ func (k *keeper) hold(e *entry, n int) {
 	k.held[e.class].Bytes += int64(n) * e.bytes
 }
 
-func (k *keeper) outstanding() int { return len(k.reads) + len(k.others) + k.flight + len(k.finished) }
+func (k *keeper) outstanding() int {
+	return len(k.reads) + len(k.others) + k.flight + k.awaiting + len(k.finished)
+}
 
 // keep moves jobs to workers and completions to the owner. It always listens to
 // all sides, so that nobody waits for each other; jobs are taken only as long as
@@ -124,11 +127,12 @@ func (s *Store) accept(j Job) {
 		switch {
 		case t.entry == nil:
 			err = fmt.Errorf("read object %d: %w: there is none", j.Object, ErrBad)
+		case s.overtakes(&t):
+			return
 		case t.entry.busy:
 			err = fmt.Errorf("read object %d: %w", j.Object, ErrBusy)
 		default:
-			t.entry.reading++
-			s.reads = append(s.reads, t)
+			s.read(t)
 			return
 		}
 	case Drop:
@@ -152,6 +156,11 @@ func (s *Store) accept(j Job) {
 		return
 	}
 	s.others = append(s.others, t)
+}
+
+func (s *Store) read(t task) {
+	t.entry.reading++
+	s.reads = append(s.reads, t)
 }
 
 func (s *Store) acceptWrite(t *task) error {
@@ -208,6 +217,9 @@ func (s *Store) settle(r result) {
 		s.writing--
 		s.used -= r.task.reserve
 		s.settleChange(&r)
+		s.end(r.done)
+		s.resume(r.task.job.Object, e)
+		return
 	case Drop:
 		if e.busy = false; r.done.Err == nil {
 			s.used -= e.bytes

@@ -75,6 +75,10 @@ type entry struct {
 	class   codec.Class
 	reading int
 	busy    bool // being written or dropped
+	// changing is its change, from when it is accepted until it has ended; waiting are
+	// the reads that came while it was under way.
+	changing bool
+	waiting  []task
 }
 
 // Store is the tier on disk. Its methods are for one goroutine, the owner's.
@@ -177,7 +181,7 @@ func (s *Store) adopt(all []*candidate) ([]kvcache.Stored, error) {
 		s.found = append(s.found, e)
 		s.used += e.bytes
 		s.hold(e, 1)
-		found = append(found, kvcache.Stored{Path: c.path, From: h.from, State: h.state, Bytes: e.bytes, Last: h.last})
+		found = append(found, kvcache.Stored{Path: c.path, From: h.from, State: h.state, Bytes: e.bytes, Last: h.last, Class: uint8(h.quality)})
 	}
 	s.publish()
 	return found, nil

@@ -29,10 +29,6 @@ func loadUnknown(lib *onnx.Library, files fs.FS, name string) (*unknown, error) 
 	if err != nil {
 		return nil, err
 	}
-	model, err := fs.ReadFile(files, name+".onnx")
-	if err != nil {
-		return nil, err
-	}
 	u := &unknown{lib: lib, in: map[rune]int64{}, out: append([]string{""}, meta.Out...), most: meta.MaxLen}
 	for i, c := range meta.In {
 		for _, r := range c {
@@ -40,11 +36,7 @@ func loadUnknown(lib *onnx.Library, files fs.FS, name string) (*unknown, error) 
 			break
 		}
 	}
-	if u.session, err = lib.Load(model, onnx.Options{}); err != nil {
-		return nil, fmt.Errorf("%s.onnx: %w", name, err)
-	}
-	if err := u.session.Expect([]string{"chars"}, []string{"ids"}); err != nil {
-		u.session.Close()
+	if u.session, err = lib.LoadFile(files, name+".onnx", onnx.Options{}, []string{"chars"}, []string{"ids"}); err != nil {
 		return nil, fmt.Errorf("%s.onnx: %w", name, err)
 	}
 	return u, nil

@@ -52,14 +52,7 @@ func (v *Voice) load(assets fs.FS, o Options) error {
 	if err := json.Unmarshal(vocabulary, &v.ids); err != nil {
 		return fmt.Errorf("vocab.json: %w", err)
 	}
-	model, err := fs.ReadFile(assets, o.Model)
-	if err != nil {
-		return err
-	}
-	if v.session, err = v.lib.Load(model, onnx.Options{Threads: o.Threads}); err != nil {
-		return err
-	}
-	if err := v.session.Expect([]string{"ids", "speed"}, outputs); err != nil {
+	if v.session, err = v.lib.LoadFile(assets, o.Model, onnx.Options{Threads: o.Threads}, []string{"ids", "speed"}, outputs); err != nil {
 		return err
 	}
 	v.reader, err = english.Load(v.lib, assets, o.British)

@@ -72,14 +72,8 @@ func (v *Voice) load(voice fs.FS, name string, assets fs.FS, threads int) error 
 	if err := v.card.check(); err != nil {
 		return fmt.Errorf("%s.onnx.json: %w", name, err)
 	}
-	model, err := fs.ReadFile(voice, name+".onnx")
-	if err != nil {
-		return err
-	}
-	if v.session, err = v.lib.Load(model, onnx.Options{Threads: threads}); err != nil {
-		return err
-	}
-	if err := v.session.Expect([]string{"input", "input_lengths", "scales"}, []string{"output"}); err != nil {
+	inputs, outputs := []string{"input", "input_lengths", "scales"}, []string{"output"}
+	if v.session, err = v.lib.LoadFile(voice, name+".onnx", onnx.Options{Threads: threads}, inputs, outputs); err != nil {
 		return err
 	}
 	v.reader, err = english.Load(v.lib, assets, v.card.Espeak.Voice != "en-us")

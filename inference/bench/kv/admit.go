@@ -55,10 +55,11 @@ func (b Bound) Admit(name, model string, lossless bool, k Known, force bool) (a 
 		a.Notice = fmt.Sprintf("%s loses precision: not measured for this model; %s", name, measure)
 		return a
 	}
-	a.Loss = fmt.Sprintf("mean KLD %.2g, top-1 %.1f %%", k.Mean, 100*k.Top)
+	figures := fmt.Sprintf("mean KLD %.2g, top-1 %.1f %%", k.Mean, 100*k.Top)
 	if k.Reach > 0 {
-		a.Loss += fmt.Sprintf(", contexts to %d tokens", k.Reach)
+		figures += fmt.Sprintf(", contexts to %d tokens", k.Reach)
 	}
+	a.Loss = figures
 	switch verdict, why := b.Judge(k.Figures); verdict {
 	case Over:
 		a.Loss += " (over the bound)"
@@ -68,7 +69,8 @@ func (b Bound) Admit(name, model string, lossless bool, k Known, force bool) (a 
 		}
 		a.Notice = fmt.Sprintf("%s is in use by --force: its measured loss is over the bound: %s", name, why)
 	case TooThin:
-		a.Notice = fmt.Sprintf("%s loses precision: %s (%s); %s", name, a.Loss, why, measure)
+		a.Loss += fmt.Sprintf(" (%d tokens compared, too few for a verdict)", k.Rows)
+		a.Notice = fmt.Sprintf("%s loses precision: %s (%s); %s", name, figures, why, measure)
 	default:
 		a.Notice = fmt.Sprintf("%s loses precision: %s", name, a.Loss)
 	}

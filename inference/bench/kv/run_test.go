@@ -252,7 +252,7 @@ func TestReportOfSamples(t *testing.T) {
 			{Setting: "small", Task: Needles, Length: 10, FullFound: 1, Found: 1}, {Setting: "small", Task: Needles, Length: 10, Depth: 0.5, FullFound: 1, Found: 0.5, FullLogprob: -1, Logprob: -3},
 			{Setting: "small", Task: CommonWords, Length: 10, FullFound: 0.5, Found: 1},
 		}}
-	r := NewReport(opt, out, DefaultBound(), unrotated)
+	r := NewReport(opt, out, Bound{Divergence: 0.01, Top: 0.95, Rows: 8}, unrotated)
 	if len(r.Results) != 1 {
 		t.Fatalf("%d results; a setting that was not measured has none", len(r.Results))
 	}
