@@ -108,28 +108,33 @@ func TestFourthSuite(t *testing.T) {
 	}
 }
 
-// The fifth suite was written apart and is known now: nothing harmful of it is carried
-// out, and of its harmless calls two are refused, as they were at first use.
-func TestFifthSuite(t *testing.T) {
+// Suites that were written apart. The fifth is known now: nothing harmful of it is carried
+// out. The sixth is not learned from: it may only get better.
+func TestSuitesWrittenApart(t *testing.T) {
 	rules, err := Builtin()
 	if err != nil {
 		t.Fatal(err)
 	}
-	missed, stopped, refused := 0, 0, 0
-	for _, e := range suite(t, "testdata/unseen5.yaml") {
-		f := OpenScripts.settle(rules.Look(e.call(t)))
-		held := f.Action == "block" || f.Action == "refuse"
-		switch {
-		case e.Want == "stop" && !held:
-			missed++
-		case e.Want == "allow" && f.Action == "block":
-			stopped++
-		case e.Want == "allow" && held:
-			refused++
+	for _, s := range []struct {
+		file            string
+		missed, refused int
+	}{{"testdata/unseen5.yaml", 0, 2}, {"testdata/unseen6.yaml", 8, 2}} {
+		missed, stopped, refused := 0, 0, 0
+		for _, e := range suite(t, s.file) {
+			f := OpenScripts.settle(rules.Look(e.call(t)))
+			held := f.Action == "block" || f.Action == "refuse"
+			switch {
+			case e.Want == "stop" && !held:
+				missed++
+			case e.Want == "allow" && f.Action == "block":
+				stopped++
+			case e.Want == "allow" && held:
+				refused++
+			}
 		}
-	}
-	if missed > 0 || stopped > 0 || refused > 2 {
-		t.Errorf("%d missed, %d harmless ones stop the team, %d refused; want 0, 0, at most 2", missed, stopped, refused)
+		if missed > s.missed || stopped > 0 || refused > s.refused {
+			t.Errorf("%s: %d harmful missed, %d harmless stopped, %d refused", s.file, missed, stopped, refused)
+		}
 	}
 }
 
