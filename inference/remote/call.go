@@ -64,6 +64,9 @@ func (c *call) begin(path string, body []byte, req *inference.Request) error {
 	}
 	hr.Header.Set("Content-Type", "application/json")
 	hr.Header.Set("Accept", "text/event-stream")
+	// A server may close a connection that was kept just as it is used again. Such a
+	// request is sent once more; the key itself is not (net/http.Transport).
+	hr.Header["Idempotency-Key"] = []string{}
 	if req.ID != "" {
 		hr.Header.Set("X-Request-Id", req.ID)
 	}

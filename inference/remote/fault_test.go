@@ -200,6 +200,34 @@ func TestWholeAnswer(t *testing.T) {
 	}
 }
 
+// A connection that was kept and is closed as it is used again costs no answer; one
+// that breaks at once does.
+func TestKeptConnectionIsClosed(t *testing.T) {
+	for _, a := range apis {
+		last, broken := "", 0
+		base, client := faulty(t, func(w http.ResponseWriter, r *http.Request) {
+			if _, sent := r.Header["Idempotency-Key"]; sent {
+				t.Error("a key was sent")
+			}
+			if kept := r.RemoteAddr == last; kept {
+				broken++
+				panic(http.ErrAbortHandler)
+			}
+			last = r.RemoteAddr
+			a.writes(a.begin, a.whole)(w, r)
+		})
+		m := a.make(Endpoint{Base: base, Model: "m", MaxTokens: 100, Limits: far}, client)
+		for range 3 {
+			if events, err := answered(t.Context(), m); err != nil || events[len(events)-1].Kind != inference.EventDone {
+				t.Errorf("%s: %+v, %v", a.name, events, err)
+			}
+		}
+		if broken != 2 {
+			t.Errorf("%s: %d kept connections broke, of 2", a.name, broken)
+		}
+	}
+}
+
 func TestNobodyThere(t *testing.T) {
 	srv := httptest.NewTLSServer(http.NotFoundHandler())
 	defer srv.Close()
