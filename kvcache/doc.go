@@ -58,7 +58,8 @@
 //
 //	(nanoseconds of prefill saved x likelihood of reuse) / bytes
 //
-// goes one tier down, or away (value.go). The likelihood is an estimate:
+// goes one tier down, or away (value.go). On disk objects are coded smaller first, with
+// more loss, as far as Config.Smaller lets them (smaller.go). The likelihood is an estimate:
 // (1 + times reused), halved every Cost.HalfLife ticks without use, times a
 // factor for what is known of the session that ends there. Both logarithms fall
 // at the same rate for all, so an order once made stays right and the choice

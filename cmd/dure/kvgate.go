@@ -11,6 +11,7 @@ import (
 	benchkv "dure/inference/bench/kv"
 	"dure/inference/plan"
 	"dure/inference/prefix"
+	"dure/kvcache"
 	"dure/kvcache/codec"
 )
 
@@ -167,7 +168,25 @@ func (g *kvGate) admitSmaller(home string, d *prefix.Disk, m *gguf.Model) error 
 		last = s.Part
 		d.Smaller = append(d.Smaller, s)
 	}
+	if d.Auto {
+		d.Smaller = twoSteps(d.Smaller)
+	}
 	return nil
+}
+
+// twoSteps leaves the mildest class that loses about what q8_0 cells do, and the smallest
+// of the others: a state that goes through more has lost more than any was measured to.
+func twoSteps(all []kvcache.Coding) (out []kvcache.Coding) {
+	for _, s := range all {
+		mild := codec.Class(s.Class) < codec.Small
+		switch {
+		case len(out) == 0 || !mild && codec.Class(out[len(out)-1].Class) < codec.Small:
+			out = append(out, s)
+		case !mild:
+			out[len(out)-1] = s
+		}
+	}
+	return out
 }
 
 // admit puts what is to be said of a load's cache into its placement, or refuses it.

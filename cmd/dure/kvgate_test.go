@@ -17,6 +17,7 @@ import (
 	benchkv "dure/inference/bench/kv"
 	"dure/inference/engine/enginetest"
 	"dure/inference/plan"
+	"dure/kvcache"
 	"dure/kvcache/codec"
 )
 
@@ -261,7 +262,7 @@ func TestClassesAtALoad(t *testing.T) {
 	}
 	refused("near is not measured", "--cache-smaller", "near,small")
 	refused("takes no more room", "--cache-class", "small", "--cache-smaller", "near", "--force")
-	for list, want := range map[string]string{"auto": `["small","calibrated"]`, "calibrated": `["calibrated"]`} {
+	for list, want := range map[string]string{"auto": `["calibrated"]`, "small,calibrated": `["small","calibrated"]`} {
 		s := startCommand(t, serve("--cache-smaller", list))
 		if _, body := s.call("GET", "/dure/cache"); !strings.Contains(string(body), `"smaller":`+want) {
 			t.Errorf("--cache-smaller %s: %s", list, body)
@@ -282,6 +283,27 @@ func TestClassesAtALoad(t *testing.T) {
 	refused("not measured", "--cache-class", "calibrated") // with this basis
 	put(t, file, string(data[:len(data)-1]))
 	refused("damaged", "--cache-class", "calibrated", "--force")
+}
+
+func TestTwoSteps(t *testing.T) {
+	of := func(classes ...codec.Class) (out []kvcache.Coding) {
+		for _, c := range classes {
+			out = append(out, kvcache.Coding{Class: uint8(c)})
+		}
+		return out
+	}
+	for _, c := range []struct{ all, want []kvcache.Coding }{
+		{nil, nil},
+		{of(codec.NearSmall), of(codec.NearSmall)},
+		{of(codec.Near, codec.NearSmall), of(codec.Near)},
+		{of(codec.Small, codec.Calibrated), of(codec.Calibrated)},
+		{of(codec.Near, codec.NearSmall, codec.Small), of(codec.Near, codec.Small)},
+		{of(codec.Near, codec.NearSmall, codec.Small, codec.Calibrated), of(codec.Near, codec.Calibrated)},
+	} {
+		if got := twoSteps(c.all); !slices.Equal(got, c.want) {
+			t.Errorf("%v: %v, want %v", c.all, got, c.want)
+		}
+	}
 }
 
 // The whole way: measured by the command, remembered, used by a load.
