@@ -3,9 +3,9 @@ package speech
 // ListenOptions are what is known about an utterance.
 type ListenOptions struct {
 	Language string // ISO 639-1; "" is found out where the model can
-	// Partial, where it is not nil, is given the whole text so far, from any goroutine,
-	// and must return at once. No call comes after Finish or Close returned.
-	Partial func(text string)
+	// Partial, where it is not nil, is given the whole text so far and how many of the
+	// samples fed it is the text of, from any goroutine, and must return at once. No call comes after Finish or Close returned.
+	Partial func(text string, heard int)
 }
 
 // Utterance is what is to be spoken.

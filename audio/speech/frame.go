@@ -25,10 +25,11 @@ const (
 	kSound  = 2 // either: samples
 	kFinish = 3 // parent: no more sound comes; the text is wanted
 	kReset  = 4 // parent: forget what was heard
+	kPeek   = 6 // parent: the text so far is wanted now
 	kClose  = 5 // parent: the stream is over, whatever is under way
 
 	kHeard   = 10 // child: a probability for every hop that a kSound completed, also none
-	kPartial = 11 // child: the text so far, UTF-8
+	kPartial = 11 // child: how many samples the text so far is of (4 bytes), and it, UTF-8
 	kText    = 12 // child: JSON of Transcript; the stream is over
 	kEnd     = 13 // child: all is said; the stream is over
 	kError   = 14 // child: JSON of failure; the stream is over

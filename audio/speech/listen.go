@@ -33,6 +33,7 @@ type Heard struct {
 	mu     sync.Mutex // guards pcm, ended and over
 	pcm    []float32
 	ended  bool
+	peeks  int  // how often Peek was called
 	over   bool // nothing more is told to Partial
 	text   Transcript
 	failed error
@@ -55,6 +56,15 @@ func (u *Heard) signal() {
 	case u.wake <- struct{}{}:
 	default: // run will look
 	}
+}
+
+// Peek wants the text of all sound fed so far told to Partial, soon; with it a pause can be
+// judged. It returns at once.
+func (u *Heard) Peek() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.peeks++
+	u.signal()
 }
 
 // Finish says that there is no more, and waits for the text; "" where there was no speech.
@@ -113,9 +123,9 @@ func (u *Heard) once() error {
 		s.Close()
 		<-left // it writes the text
 	}()
-	for sent := 0; ; {
+	for sent, peeked := 0, 0; ; {
 		u.mu.Lock()
-		pcm, ended := u.pcm[sent:], u.ended // only ever added to
+		pcm, ended, peeks := u.pcm[sent:], u.ended, u.peeks // only ever added to
 		u.mu.Unlock()
 		if len(pcm) > 0 {
 			if err := s.send(pcm); err != nil {
@@ -123,6 +133,12 @@ func (u *Heard) once() error {
 			}
 			sent += len(pcm)
 			continue
+		}
+		if peeks > peeked && !ended {
+			if err := s.order(kPeek); err != nil {
+				return err
+			}
+			peeked = peeks
 		}
 		if ended {
 			if err := s.order(kFinish); err != nil {
@@ -154,7 +170,7 @@ func (u *Heard) answers(s *Stream) error {
 		case kPartial:
 			u.mu.Lock()
 			if !u.over && u.o.Partial != nil {
-				u.o.Partial(a.text)
+				u.o.Partial(a.text, a.heard)
 			}
 			u.mu.Unlock()
 		}

@@ -209,7 +209,7 @@ func TestManyAtOnce(t *testing.T) {
 		all.Go(func() {
 			var partials []string
 			pcm := speak(t, e, speech.Utterance{Text: s})
-			got := hear(t, e, pcm, speech.ListenOptions{Partial: func(text string) { partials = append(partials, text) }})
+			got := hear(t, e, pcm, speech.ListenOptions{Partial: func(text string, _ int) { partials = append(partials, text) }})
 			if wrong, n := enginetest.WordErrors(s, got.Text); wrong > n/4 {
 				t.Errorf("got %q, want about %q", got.Text, s)
 			}

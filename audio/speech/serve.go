@@ -79,6 +79,7 @@ func lower(nice int) error {
 type stream interface {
 	sound(pcm []float32) error
 	finish()
+	peek()
 	reset()
 	close()
 }
@@ -138,6 +139,8 @@ func (s *server) take(f frame) error {
 		return st.sound(pcm)
 	case kFinish:
 		st.finish()
+	case kPeek:
+		st.peek()
 	case kReset:
 		st.reset()
 	case kClose:

@@ -2,6 +2,7 @@ package speech
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"sync"
 
@@ -37,14 +38,18 @@ type hearing struct {
 	by       Recogniser
 	whisper  *whisper.Model // the worker's, as what follows
 	stream   *vosk.Stream
-	decoded  int // samples that the last partial, or the stream, has seen
+	told     string // the last text in between
+	answered int    // how much of what was wanted was told
+	decoded  int    // samples that the last partial, or the stream, has seen
 	ctx      context.Context
 	cancel   context.CancelFunc
 	work     chan struct{} // there is more to do: sound, or the end
 
-	mu    sync.Mutex // guards what follows, between the loop and the worker
-	pcm   []float32
-	ended bool
+	mu     sync.Mutex // guards what follows, between the loop and the worker
+	pcm    []float32
+	ended  bool
+	wanted int                // sound that a text is wanted of now
+	drop   context.CancelFunc // gives up the text in between that is being computed
 }
 
 func (s *server) openEars(id uint32, o opening) (stream, error) {
@@ -78,6 +83,20 @@ func (h *hearing) finish() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ended = true
+	if h.drop != nil {
+		h.drop()
+	}
+	h.wake()
+}
+
+// peek wants the text so far of what there is now. One that is being computed is of less.
+func (h *hearing) peek() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wanted = len(h.pcm)
+	if h.drop != nil {
+		h.drop()
+	}
 	h.wake()
 }
 
@@ -101,7 +120,6 @@ func (h *hearing) run() {
 	if h.stream != nil {
 		defer h.stream.Close()
 	}
-	told := ""
 	for {
 		select {
 		case <-h.ctx.Done():
@@ -109,21 +127,16 @@ func (h *hearing) run() {
 		case <-h.work:
 		}
 		h.mu.Lock()
-		pcm, ended := h.pcm, h.ended // what is there is never changed, only added to
+		pcm, ended, wanted := h.pcm, h.ended, h.wanted // what is there is never changed, only added to
 		h.mu.Unlock()
 		if ended {
 			t, err := h.all(pcm)
 			h.tell(t, err)
 			return
 		}
-		text, err := h.soFar(pcm)
-		if err != nil {
+		if err := h.between(pcm, wanted); err != nil {
 			h.tell(Transcript{}, err)
 			return
-		}
-		if text != "" && text != told && h.ctx.Err() == nil && h.partials {
-			told = text
-			_ = h.s.out.write(h.id, kPartial, []byte(text)) // a dead parent ends the loop
 		}
 	}
 }
@@ -164,26 +177,57 @@ func (h *hearing) all(pcm []float32) (Transcript, error) {
 	return Transcript{Text: r.Text, Language: r.Language, Confidence: r.Confidence}, err
 }
 
-// soFar is the text of what was heard, "" where nothing new is known. A recogniser that
-// must hear everything anew does so at most once a second of sound, and never while
-// another utterance waits for its end.
-func (h *hearing) soFar(pcm []float32) (string, error) {
+// between tells the text so far where that is worth it.
+func (h *hearing) between(pcm []float32, wanted int) error {
+	text, heard, err := h.soFar(pcm, wanted)
+	if err != nil || h.ctx.Err() != nil || !h.partials {
+		return err
+	}
+	if heard == 0 && h.stream == nil && h.decoded >= wanted {
+		text, heard = h.told, h.decoded // what is wanted was computed already
+	}
+	asked := wanted > h.answered && heard >= wanted
+	if !asked && (text == "" || text == h.told) {
+		return nil
+	}
+	h.told, h.answered = text, max(h.answered, heard)
+	_ = h.s.out.write(h.id, kPartial, append(binary.LittleEndian.AppendUint32(nil, uint32(heard)), text...)) // a dead parent ends the loop
+	return nil
+}
+
+// soFar is the text of the first samples, as many as heard says; "" and 0 where nothing new
+// is known. A recogniser that must hear everything anew does so at once where the text is
+// wanted, else once a second of sound at most, and never while another utterance waits.
+func (h *hearing) soFar(pcm []float32, wanted int) (text string, heard int, err error) {
 	if h.stream != nil {
 		if err := h.follow(pcm); err != nil {
-			return "", err
+			return "", 0, err
 		}
-		if !h.partials {
-			return "", nil
-		}
-		return h.stream.Partial(), nil
+		return h.stream.Partial(), len(pcm), nil
 	}
-	if len(pcm)-h.decoded < partialEvery || !h.s.e.hearing.TryLock() {
-		return "", nil
+	asked := wanted > h.decoded
+	switch {
+	case asked:
+		h.s.e.hearing.Lock()
+	case len(pcm)-h.decoded < partialEvery || !h.s.e.hearing.TryLock():
+		return "", 0, nil
 	}
 	defer h.s.e.hearing.Unlock()
+	ctx, cancel := context.WithCancel(h.ctx)
+	defer cancel()
+	h.mu.Lock()
+	void := h.ended || h.wanted != wanted
+	h.drop = cancel
+	h.mu.Unlock()
+	if void {
+		return "", 0, nil // it woke this worker for something newer
+	}
+	r, err := h.whisper.TranscribeAll(ctx, pcm, h.language)
+	if ctx.Err() != nil && h.ctx.Err() == nil {
+		return "", 0, nil
+	}
 	h.decoded = len(pcm)
-	r, err := h.whisper.TranscribeAll(h.ctx, pcm, h.language)
-	return r.Text, err
+	return r.Text, len(pcm), err
 }
 
 // follow gives the stream what it has not heard.

@@ -38,5 +38,6 @@ func (d *detector) sound(pcm []float32) error {
 }
 
 func (d *detector) finish() {}
+func (d *detector) peek()   {}
 func (d *detector) reset()  { d.s.Reset() }
 func (d *detector) close()  {}

@@ -77,5 +77,6 @@ func (sp *speaker) say(ctx context.Context, out *writer, id uint32, o opening) e
 
 func (s *saying) sound([]float32) error { return fmt.Errorf("speech: this stream takes no sound") }
 func (s *saying) finish()               {}
+func (s *saying) peek()                 {}
 func (s *saying) reset()                {}
 func (s *saying) close()                { s.cancel() }

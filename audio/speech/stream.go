@@ -28,7 +28,9 @@ type answer struct {
 	pcm  []float32
 	text string
 	rate int
-	said Transcript
+	// heard is how many samples text is of.
+	heard int
+	said  Transcript
 }
 
 func newStream(c *Child, id uint32) *Stream {
@@ -43,7 +45,9 @@ func (s *Stream) take(f frame) {
 	case kSound, kHeard:
 		a.pcm, err = decode(make([]float32, 0, len(f.body)/4), f.body)
 	case kPartial:
-		a.text = string(f.body)
+		if len(f.body) >= 4 {
+			a.heard, a.text = int(binary.LittleEndian.Uint32(f.body)), string(f.body[4:])
+		}
 	case kText:
 		err, over = json.Unmarshal(f.body, &a.said), io.EOF
 	case kRate:

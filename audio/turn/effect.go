@@ -27,6 +27,9 @@ type (
 		To   audio.Samples
 	}
 	StopListening struct{ Item string }
+	// Peek wants a Partial of what was heard of an item up to now, soon: the person
+	// pauses, and the words tell whether they are done.
+	Peek struct{ Item string }
 	// Forget says that input before a place is needed no more.
 	Forget struct{ Before audio.Samples }
 	// Respond asks for an answer; StopResponding ends it, since nobody wants it.
@@ -63,6 +66,7 @@ func (Take) effect()            {}
 func (Listen) effect()          {}
 func (FinishListening) effect() {}
 func (StopListening) effect()   {}
+func (Peek) effect()            {}
 func (Forget) effect()          {}
 func (Respond) effect()         {}
 func (StopResponding) effect()  {}

@@ -93,7 +93,10 @@ type (
 	}
 	// Partial is what a recogniser makes of an item so far; Transcribed is its last
 	// word, TranscriptionFailed the reason why there is none.
-	Partial     struct{ Item, Text string }
+	Partial struct {
+		Item, Text string
+		To         audio.Samples // the place that the text goes to; 0 is not known
+	}
 	Transcribed struct {
 		Item, Text string
 		Language   string

@@ -19,6 +19,9 @@ type input struct {
 	onset  audio.Samples
 	last   audio.Samples
 	words  string
+	// wordsTo is the place that the words go to, and peeked the one at which they were
+	// asked for last.
+	wordsTo, peeked audio.Samples
 	// overlap says that it began during an answer, and is not judged yet.
 	overlap bool
 }
@@ -33,6 +36,8 @@ const (
 	// hysteresis keeps speech going while the probability is a little lower than what
 	// began it.
 	hysteresis = 0.15
+	// peekAfter is the pause that asks for the words: shorter ones are between words.
+	peekAfter = audio.Rate * 96 / 1000
 	// keepBack is how much silence stays in the buffer beside the prefix while nobody
 	// speaks.
 	keepBack = audio.Rate
@@ -80,7 +85,9 @@ func (st *step) heard(e Heard) {
 	}
 	if e.To-st.in.last >= st.wait() {
 		st.endSpeech(e.To)
+		return
 	}
+	st.peek(e.To)
 }
 
 func (st *step) heardWhileQuiet(from audio.Samples, e Heard) {
@@ -103,6 +110,7 @@ func (st *step) heardWhileQuiet(from audio.Samples, e Heard) {
 func (st *step) startSpeech(to audio.Samples) {
 	in := &st.in
 	in.speech, in.words, in.overlap = st.newID("item"), "", false
+	in.wordsTo, in.peeked = 0, 0
 	in.from = max(in.start, in.runFrom-st.config.Detection.Prefix)
 	in.onset, in.last = max(in.from, in.runFrom), to
 	in.start = in.from
@@ -221,7 +229,7 @@ func (st *step) partial(e Partial) {
 	if e.Item != st.in.speech || st.in.speech == "" {
 		return
 	}
-	st.in.words = e.Text
+	st.in.words, st.in.wordsTo = e.Text, max(st.in.wordsTo, e.To)
 	if st.in.overlap && st.active() != nil && Words(e.Text) >= 2 && !Backchannel(e.Text) {
 		st.interrupt("words")
 	}
@@ -243,7 +251,24 @@ func (st *step) decide(decision, why string) {
 func (st *step) wait() audio.Samples {
 	d := st.config.Detection
 	if d.Mode == SemanticVAD {
-		return SemanticWait(d.Eagerness, Finished(st.in.words))
+		return SemanticWait(d.Eagerness, st.verdict())
 	}
 	return d.Silence
+}
+
+// verdict is whether the turn sounds finished. Words that do not reach to the pause tell
+// nothing about it.
+func (st *step) verdict() Verdict {
+	if st.in.wordsTo < st.in.last {
+		return Unknown
+	}
+	return Finished(st.in.words)
+}
+
+// peek asks for the words once in every pause.
+func (st *step) peek(to audio.Samples) {
+	if st.config.Detection.Mode == SemanticVAD && st.in.peeked <= st.in.last && to-st.in.last >= peekAfter {
+		st.in.peeked = to
+		st.do(Peek{st.in.speech})
+	}
 }

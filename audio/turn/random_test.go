@@ -102,7 +102,7 @@ func (w *walk) recogniser() Event {
 	item := w.order[w.pick(len(w.order))]
 	switch {
 	case !w.hearing[item]:
-		return Partial{item, text}
+		return Partial{Item: item, Text: text, To: w.s.in.heardTo * audio.Samples(w.pick(2))}
 	case w.pick(8) == 0:
 		w.order = without(w.order, item)
 		return TranscriptionFailed{item, "stt_failed", "no engine"}

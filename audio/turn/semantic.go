@@ -20,25 +20,21 @@ const (
 
 // SemanticWait is the pause after which semantic_vad takes a turn for ended: short where
 // the words are finished, as long as the eagerness allows where they go on (2, 4 or 8
-// seconds), and in between where nothing is known.
+// seconds), and longer than most pauses within a sentence where nothing is known.
 func SemanticWait(e Eagerness, v Verdict) audio.Samples {
-	row := [3]int64{480, 320, 4000} // medium and auto
+	row := [3]int64{640, 384, 4000} // medium and auto
 	switch e {
 	case EagerHigh:
-		row = [3]int64{352, 224, 2000}
+		row = [3]int64{416, 224, 2000}
 	case EagerLow:
-		row = [3]int64{960, 512, 8000}
+		row = [3]int64{1024, 512, 8000}
 	}
 	return audio.FromMilliseconds(row[v])
 }
 
-var hanging = set(
-	// English words that something follows.
-	"and but or so because if when while that which who the a an to of in on at for with from by as than about into "+
-		"my your his her our their its is are was were am be will would can could should may might must do does did have has had "+
-		"i we they he she it's i'm let's not very really just um uh er hmm like maybe also then",
-	// Korean particles and words of hesitation, where a recogniser writes them apart.
-	"음 어 그 저 그리고 그런데 근데 그래서 하지만 만약 혹시 그러니까 또 및 더 좀")
+// Korean particles and words of hesitation that something follows, where a recogniser
+// writes them apart.
+var hangingKorean = set("음 어 그 저 그리고 그런데 근데 그래서 하지만 만약 혹시 그러니까 또 및 더 좀")
 
 // Korean endings of a word that something follows: particles, and endings that connect.
 var hangingEnds = []string{"은", "는", "을", "를", "에서", "에게", "한테", "부터", "까지", "처럼", "보다", "하고", "이랑", "랑", "와", "과", "의",
@@ -63,18 +59,23 @@ func Finished(words string) Verdict {
 	switch {
 	case strings.ContainsRune(",、，…-—", last) || strings.HasSuffix(words, "..."):
 		return GoesOn
-	case strings.ContainsRune("?？", last):
-		return Finishes
-	case hanging[word]:
+	case hangingKorean[word]:
 		return GoesOn
-	}
-	if korean(word) {
+	case korean(word) && strings.ContainsRune("?？", last):
+		return Finishes
+	case korean(word):
 		return koreanEnd(word)
-	}
-	if strings.ContainsRune(".!。！", last) {
+	case latin(word):
+		return english(words, list, strings.ContainsRune(".!?", last))
+	case strings.ContainsRune(".!?。！？", last):
 		return Finishes
 	}
 	return Unknown
+}
+
+func latin(word string) bool {
+	last, _ := utf8.DecodeLastRuneInString(word)
+	return last < unicode.MaxASCII
 }
 
 // koreanEnd looks at the ending of a turn's last word. The longest ending that fits

@@ -198,7 +198,7 @@ func TestOverlap(t *testing.T) {
 					item = w.s.in.speech
 				}
 				if ms == 320 && c.partial != "" {
-					w.do(Partial{item, c.partial})
+					w.do(Partial{Item: item, Text: c.partial})
 				}
 				if _, n := lastNotice[OverlapDecided](w); n > 0 && decided == 0 {
 					decided = ms + 32

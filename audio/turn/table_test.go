@@ -172,7 +172,7 @@ func every(w *world) []Event {
 		RetrieveItem{"e", user}, DeleteItem{"e", user}, TruncateItem{"e", answer, 0, 200}, CreateResponse{ID: "e"},
 		CreateResponse{"e", ResponseParams{OutOfBand: true}}, CancelResponse{"e", ""}, Acknowledge{"e", answer, 100},
 		Attach{}, Detach{}, Close{"bye"},
-		Heard{w.s.in.end, 0.9}, Heard{w.s.in.end, 0}, Partial{speech, "how are you"}, Transcribed{Item: user, Text: "hello"},
+		Heard{w.s.in.end, 0.9}, Heard{w.s.in.end, 0}, Partial{Item: speech, Text: "how are you"}, Transcribed{Item: user, Text: "hello"},
 		TranscriptionFailed{user, "stt_failed", "no"},
 		Said{response, "Yes, it is so. "}, Called{response, 0, "call_1", "look", "{}"}, Progressed{response, "half", "Half is done."}, Shown{response, "code"},
 		Answered{response, inference.FinishStop, inference.Usage{}}, AnswerFailed{response, "runner_lost", "no"}, CancelConfirmed{true},

@@ -37,10 +37,17 @@ type STT interface {
 type ListenOptions struct {
 	Language string // ISO 639-1; "" is found out
 	Prompt   string
-	// Partial, where the engine can, is given the whole text so far. It may be called
+	// Partial, where the engine can, is given the whole text so far, and how many of
+	// the samples that were fed it is the text of. It may be called
 	// from any goroutine and returns at once. No call comes after Finish or Close
 	// returned.
-	Partial func(text string)
+	Partial func(text string, heard int)
+}
+
+// Peeker is a Transcriber that can be told when its text so far is wanted most.
+type Peeker interface {
+	// Peek wants a call of Partial for all sound fed so far, soon. It returns at once.
+	Peek()
 }
 
 // Transcriber is one utterance.

@@ -42,6 +42,7 @@ type ear struct {
 	tr   Transcriber
 	at   audio.Samples // fed up to here, 16 kHz
 	stop audio.Samples // its end, -1 while it is open
+	peek bool          // its words are wanted once it was fed
 	done context.CancelFunc
 }
 

@@ -28,7 +28,8 @@ var (
 
 // Limits of what is kept for a client that was away, and of one that reads slowly.
 const (
-	keepFor   = 30 * time.Second
+	// keepFor is 30 seconds, and what connecting again takes.
+	keepFor   = 32 * time.Second
 	keepBytes = 32 << 20
 	slowAfter = 400 * time.Millisecond
 	deadAfter = 5 * time.Second

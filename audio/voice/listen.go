@@ -18,9 +18,10 @@ func (w *owner) listen(e turn.Listen) {
 	if w.o.STT == nil {
 		return // FinishListening says so
 	}
-	s, item := w.s, e.Item
-	tr, err := w.o.STT.Start(ctx, ListenOptions{Language: e.Language, Prompt: e.Prompt, Partial: func(text string) {
-		s.try(func(w *owner) { w.tell(turn.Partial{Item: item, Text: text}) })
+	s, item, from := w.s, e.Item, ear.at
+	tr, err := w.o.STT.Start(ctx, ListenOptions{Language: e.Language, Prompt: e.Prompt, Partial: func(text string, heard int) {
+		to := to24(from + audio.Samples(heard))
+		s.try(func(w *owner) { w.tell(turn.Partial{Item: item, Text: text, To: to}) })
 	}})
 	if err != nil {
 		w.log.Error("recogniser did not start", "error", err)
@@ -54,7 +55,16 @@ func (w *owner) feedEars() {
 			}
 		}
 		e.at = max(e.at, to)
+		e.peekIfAsked()
 	}
+}
+
+// peekIfAsked passes a Peek on once the recogniser has the sound that it is about.
+func (e *ear) peekIfAsked() {
+	if p, ok := e.tr.(Peeker); ok && e.peek {
+		p.Peek()
+	}
+	e.peek = false
 }
 
 // finishListening waits, elsewhere, for the transcript.

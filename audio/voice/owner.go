@@ -138,6 +138,10 @@ func (w *owner) carryOut(e turn.Effect) {
 		w.finishListening(e)
 	case turn.StopListening:
 		w.stopListening(e.Item)
+	case turn.Peek:
+		if ear := w.ears[e.Item]; ear != nil {
+			ear.peek = true // the sound is fed after what the detector says of it
+		}
 	case turn.Forget:
 		w.forget(e.Before)
 	case turn.TakeVoice:

@@ -28,7 +28,7 @@ type Options struct {
 	// Relieve is called when frames are late three times in a row: others are to
 	// compute less. It returns at once. May be nil.
 	Relieve func()
-	// Keep is how long the session waits for a client that is gone; 0 is 30 s, which is
+	// Keep is how long the session waits for a client that is gone; 0 is 32 s, which is
 	// also the most.
 	Keep time.Duration
 	// Phrases keeps the sound of fixed phrases for all sessions; nil keeps none.

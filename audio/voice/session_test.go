@@ -33,7 +33,7 @@ func (c *call) lastSeq() int64 {
 	return c.got[len(c.got)-1].Seq
 }
 
-// The connection breaks in the middle of an answer; the client comes back after 25 s and
+// The connection breaks in the middle of an answer; the client comes back after 30 s and
 // hears the rest, all of it, once.
 func TestResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestResume(t *testing.T) {
 		c.a.Close()
 		<-c.end
 		before := c.lastSeq()
-		time.Sleep(25 * time.Second)
+		time.Sleep(30 * time.Second)
 		if st, _ := c.s.Status(t.Context()); st.Phase != turn.PhasePaused {
 			t.Errorf("%s while nobody is there", st.Phase)
 		}
@@ -73,7 +73,7 @@ func TestExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := dial(t, nil)
 		c.a.Close()
-		time.Sleep(29 * time.Second)
+		time.Sleep(31 * time.Second)
 		select {
 		case <-c.s.Ended():
 			t.Fatal("too soon")

@@ -58,6 +58,8 @@ type stubSTT struct {
 	heard   []int // samples of each finished utterance
 	err     error
 	partial string // told once some sound came
+	peek    string // told where it is asked for
+	peeked  int    // how often it was
 }
 
 type stubEar struct {
@@ -74,9 +76,17 @@ func (e *stubEar) Feed(pcm []float32) error {
 	e.n += len(pcm)
 	if e.s.partial != "" && e.n > 16000 && !e.told {
 		e.told = true
-		e.o.Partial(e.s.partial)
+		e.o.Partial(e.s.partial, e.n)
 	}
 	return nil
+}
+func (e *stubEar) Peek() {
+	e.s.mu.Lock()
+	e.s.peeked++
+	e.s.mu.Unlock()
+	if e.s.peek != "" {
+		go e.o.Partial(e.s.peek, e.n)
+	}
 }
 func (e *stubEar) Finish(ctx context.Context) (Transcript, error) {
 	select {

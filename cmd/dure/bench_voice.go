@@ -74,8 +74,8 @@ construction. Nothing else should compute meanwhile. Ctrl-C prints what was meas
 		names = append(names, p.name+" ("+p.doc+")")
 	}
 	f := cmd.Flags()
-	f.Float64Var(&o.minutes, "minutes", 1, "how long the clock is measured; the bar is for 10")
-	f.IntVar(&o.fixtures, "fixtures", 4, "spoken turns for each kind of turn detection")
+	f.Float64Var(&o.minutes, "minutes", 1, "how long the clock is measured (the bar is for 10); also, 64 turns a minute are held with semantic_vad, 128 at most")
+	f.IntVar(&o.fixtures, "fixtures", 4, "spoken turns with server_vad, and with a slow lead")
 	f.StringSliceVar(&o.only, "only", nil, "these parts only: "+strings.Join(names, ", "))
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	return cmd

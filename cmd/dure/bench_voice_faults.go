@@ -41,9 +41,9 @@ func (b *voiceBench) filler(ctx context.Context) ([]voiceBenchRow, error) {
 // resume loses a client in the middle of an answer, for a while, and counts what is lost or
 // doubled when it is back.
 func (b *voiceBench) resume(ctx context.Context) ([]voiceBenchRow, error) {
-	gap := 5 * time.Second
-	if b.minutes >= 10 {
-		gap = 29 * time.Second // a session waits for 30
+	gap := 30 * time.Second // a session waits a little longer
+	if b.minutes < 1 {
+		gap = 5 * time.Second
 	}
 	s, err := (&voice.Sessions{}).Open(ctx, voice.Options{
 		Config: turn.Config{Input: audio.PCM16, Output: audio.PCM16, Detection: turn.DefaultDetection()},

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"dure/inference/bundle"
 	"dure/inference/engine/enginetest"
@@ -36,9 +39,10 @@ func voiceHome(t *testing.T) string {
 // here, heard here and answered here.
 func TestVoiceClients(t *testing.T) {
 	home := voiceHome(t)
+	temp := t.TempDir()
 	serve := func(more ...string) *server {
 		cmd := dureCommand(t, append([]string{"serve", "--addr", "127.0.0.1:0", "--threads", "1", "--context", "2048", "--sequences", "2", "--cache-disk", "0", "smollm2-135m"}, more...)...)
-		cmd.Env = append(cmd.Env, envHome+"="+home)
+		cmd.Env = append(cmd.Env, envHome+"="+home, "TMPDIR="+temp)
 		return startCommand(t, cmd)
 	}
 	s := serve()
@@ -52,7 +56,7 @@ func TestVoiceClients(t *testing.T) {
 		sdk{"python3", "realtime_agents.py", "agents", "agents"}.run(t, s.url)
 	})
 	t.Run("dure talk", func(t *testing.T) {
-		dir := t.TempDir()
+		dir, began := t.TempDir(), time.Now()
 		question, answer := filepath.Join(dir, "q.wav"), filepath.Join(dir, "a.wav")
 		run := func(args ...string) string {
 			cmd := dureCommand(t, args...)
@@ -71,7 +75,39 @@ func TestVoiceClients(t *testing.T) {
 		if heard := run("voice", "hear", answer); !strings.Contains(heard, "Paris") {
 			t.Error(heard)
 		}
+		if found := soundFiles(t, began, dir); len(found) != 2 {
+			t.Errorf("of the two recordings that this test made, %d are found: %v", len(found), found)
+		}
+		if found := soundFiles(t, began, home, temp); len(found) > 0 {
+			t.Errorf("the conversation left what may be sound: %v", found)
+		}
 	})
+}
+
+// soundFiles are the files of folders that were written since began and may hold a tenth of a
+// second of sound or more: they are no text.
+func soundFiles(t *testing.T, began time.Time, folders ...string) (found []string) {
+	t.Helper()
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil || info.ModTime().Before(began) || info.Size() < 1600 {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			if err == nil && bytes.IndexByte(b, 0) >= 0 {
+				found = append(found, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
 }
 
 // stockVoice is the stock client for voice agents. Beside it lie OpenAI's own client and ws.
