@@ -217,6 +217,9 @@ func TestQueueFullSaysWhenToComeBack(t *testing.T) {
 func TestCancelEverywhere(t *testing.T) {
 	l := tiny(t, func(c *llm.Config) { c.Context, c.Sequences, c.Queue = 2048, 1, 4 })
 	stopRunning, ended := run(t, l, endless("decoding"))
+	for l.Stats().DecodedTokens == 0 { // admitted is not yet decoding
+		time.Sleep(time.Millisecond)
+	}
 	stopWaiting, waitEnded := run(t, l, endless("waiting"))
 	stopWaiting()
 	if err := <-waitEnded; !errors.Is(err, context.Canceled) {
