@@ -82,4 +82,5 @@
 // Lookup and insertion: O(tokens). Acquire without eviction: O(tokens + nodes of
 // the path + slots). Choosing an object to evict: O(log n) amortised, plus the
 // nodes it covers. Choosing a sequence to evict: O(slots x nodes of its path).
+// Choosing an object to code smaller: O(objects), where Config.Smaller allows any.
 package kvcache

@@ -181,8 +181,9 @@ func (t *Tree) room(tier Tier, bytes int64, limit float64, j *job, sync bool) bo
 	if bytes > t.budget[tier] {
 		return false
 	}
+	shrinks := tier == Disk && len(t.cfg.Smaller) > 0
 	for t.budget[tier]-t.used[tier]+j.spare(tier) < bytes {
-		if tier == Disk && t.shrink(j) {
+		if shrinks = shrinks && t.shrink(j); shrinks {
 			continue
 		}
 		o := t.lowest(tier, limit)

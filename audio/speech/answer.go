@@ -4,7 +4,8 @@ package speech
 type ListenOptions struct {
 	Language string // ISO 639-1; "" is found out where the model can
 	// Partial, where it is not nil, is given the whole text so far and how many of the
-	// samples fed it is the text of, from any goroutine, and must return at once. No call comes after Finish or Close returned.
+	// samples fed it is the text of, from any goroutine, and must return at once. No call
+	// comes after Finish or Close returned.
 	Partial func(text string, heard int)
 }
 

@@ -1,6 +1,9 @@
 package turn
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // English words that tell whether a sentence goes on.
 var (
@@ -114,10 +117,5 @@ func openNoun(list []string) bool {
 }
 
 func anyOf(list []string, words map[string]bool) bool {
-	for _, w := range list {
-		if words[w] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(w string) bool { return words[w] })
 }

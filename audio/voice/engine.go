@@ -38,9 +38,8 @@ type ListenOptions struct {
 	Language string // ISO 639-1; "" is found out
 	Prompt   string
 	// Partial, where the engine can, is given the whole text so far, and how many of
-	// the samples that were fed it is the text of. It may be called
-	// from any goroutine and returns at once. No call comes after Finish or Close
-	// returned.
+	// the samples that were fed it is the text of. It may be called from any goroutine
+	// and returns at once. No call comes after Finish or Close returned.
 	Partial func(text string, heard int)
 }
 

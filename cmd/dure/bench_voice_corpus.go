@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"dure/audio"
 	"dure/audio/turn"
 	"dure/audio/voice"
 )
@@ -50,30 +49,15 @@ func (b *voiceBench) spoken(ctx context.Context, n int, t spokenTurn) (f spokenF
 	}
 	f.voice = voices[n/2%len(voices)]
 	speed := []float64{1, 0.9, 1.1, 1.2}[n/2%4]
-	f.text = t.first + " " + t.second
+	f.text, f.pause = t.first+" "+t.second, t.pause
 	first := t.first
 	if t.second != "" && !strings.HasSuffix(first, ",") {
 		first += ","
 	}
-	said, err := b.utter(ctx, f.voice, first, speed)
-	if err != nil {
-		return f, err
-	}
-	f.pcm = slices.Concat(silence(fixtureLead), said)
-	if t.second != "" {
-		if said, err = b.utter(ctx, f.voice, t.second, speed); err != nil {
-			return f, err
-		}
-		f.pcm = slices.Concat(f.pcm, silence(t.pause), said)
-	}
-	f.pause, f.onset, f.end = t.pause, fixtureLead, time.Duration(len(f.pcm))*time.Second/audio.Rate
-	f.pcm = append(f.pcm, silence(fixtureTail)...)
+	said, err := b.halves(ctx, f, first, t.second, speed)
 	loud := []float64{0.002, 0.002, 0.008}[n%3] // about 30 and 20 dB below speech
-	noise := rand.New(rand.NewPCG(uint64(n), 11))
-	for i := range f.pcm {
-		f.pcm[i] += float32(noise.NormFloat64() * loud)
-	}
-	return f, nil
+	f.lay(said, rand.New(rand.NewPCG(uint64(n), 11)), loud)
+	return f, err
 }
 
 // atOnce is how many conversations of the corpus are held at the same time: most of each is

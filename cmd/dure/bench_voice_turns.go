@@ -81,23 +81,30 @@ func (b *voiceBench) fixture(ctx context.Context, n int) (f spokenFixture, err e
 		f.voice = voices[0]
 	}
 	words := fixtureWords[n%len(fixtureWords)]
-	first, err := b.utter(ctx, f.voice, words[0], 1)
-	if err != nil {
-		return f, err
-	}
-	second, err := b.utter(ctx, f.voice, words[1], 1)
-	if err != nil {
-		return f, err
-	}
-	f.pcm = slices.Concat(silence(fixtureLead), first, silence(fixturePause), second)
 	f.pause, f.text = fixturePause, words[0]+" "+words[1]
+	said, err := b.halves(ctx, f, words[0], words[1], 1)
+	f.lay(said, rand.New(rand.NewPCG(uint64(n), 7)), 0.002) // 30 dB below speech, or more
+	return f, err
+}
+
+// halves speaks what stands before and behind the fixture's pause; there may be no second.
+func (b *voiceBench) halves(ctx context.Context, f spokenFixture, first, second string, speed float64) ([]float32, error) {
+	said, err := b.utter(ctx, f.voice, first, speed)
+	if err != nil || second == "" {
+		return said, err
+	}
+	rest, err := b.utter(ctx, f.voice, second, speed)
+	return slices.Concat(said, silence(f.pause), rest), err
+}
+
+// lay puts silence around what is said, and noise of a loudness on all of it.
+func (f *spokenFixture) lay(said []float32, noise *rand.Rand, loud float64) {
+	f.pcm = slices.Concat(silence(fixtureLead), said)
 	f.onset, f.end = fixtureLead, time.Duration(len(f.pcm))*time.Second/audio.Rate
 	f.pcm = append(f.pcm, silence(fixtureTail)...)
-	noise := rand.New(rand.NewPCG(uint64(n), 7))
 	for i := range f.pcm {
-		f.pcm[i] += float32(noise.NormFloat64() * 0.002) // 30 dB below speech, or more
+		f.pcm[i] += float32(noise.NormFloat64() * loud)
 	}
-	return f, nil
 }
 
 // heardTurn is what a session made of a fixture; times are from the first sample sent.

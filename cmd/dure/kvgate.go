@@ -141,12 +141,12 @@ func (g *kvGate) giveBasis(home string, c codec.Class, d *prefix.Disk, m *gguf.M
 // good enough for the model, and tells how small they are as far as it was measured. One
 // that was named and is not offered is refused.
 func (g *kvGate) admitSmaller(home string, d *prefix.Disk, m *gguf.Model) error {
-	named, ratios := d.Smaller, g.ratios()
+	named := d.Smaller
 	d.Smaller = nil
-	if d.Bytes == 0 || g.geometry == nil {
+	if len(named) == 0 || d.Bytes == 0 || g.geometry == nil {
 		return nil
 	}
-	last := 1.0
+	ratios, last := g.ratios(), 1.0
 	for _, s := range named {
 		c := codec.Class(s.Class)
 		err := g.giveBasis(home, c, d, m)

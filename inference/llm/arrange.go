@@ -20,7 +20,7 @@ const ahead = 256
 // time is up end, those that can be placed are, running ones get the cells they
 // need, and what the cache wants is carried out.
 func (o *owner) arrange() error {
-	o.offerAgain()
+	o.offerAtEnd()
 	for _, id := range o.sched.Expired(o.now()) {
 		o.expire(o.alive[id])
 	}
@@ -101,11 +101,10 @@ func (o *owner) noRoom(r *request) {
 	}
 }
 
-// offerAgain has requests that found no room tried once more when what was under way in
-// the cache has ended. Not only at rest: while others run, that may be long. It reports
-// whether there were any.
+// offerAgain has requests that found no room tried once more, and reports whether there
+// were any.
 func (o *owner) offerAgain() bool {
-	if !o.starved || o.cache.Busy() {
+	if !o.starved {
 		return false
 	}
 	o.starved = false
@@ -113,13 +112,14 @@ func (o *owner) offerAgain() bool {
 	return true
 }
 
+// offerAtEnd is offerAgain when what was under way in the cache has ended. Not only at
+// rest: while others run, that may be long.
+func (o *owner) offerAtEnd() bool { return !o.cache.Busy() && o.offerAgain() }
+
 // completed passes on what the disk did, which may have made room.
 func (o *owner) completed(r store.Completion) {
 	o.cache.Completed(o.now(), r)
-	if o.starved {
-		o.starved = false
-		o.sched.Room()
-	}
+	o.offerAgain()
 }
 
 // running is how many requests have a sequence.

@@ -190,7 +190,7 @@ func (o *owner) drain() bool {
 func (o *owner) rest() bool {
 	o.left = time.Time{}
 	o.publishCache()
-	if o.offerAgain() {
+	if o.offerAtEnd() {
 		return true
 	}
 	sleep, idle := o.sleep()

@@ -45,8 +45,7 @@ func (c *Cache) act(a kvcache.Action) (r kvcache.Result) {
 		r = c.restore(a, nil, 0)
 		c.prices.ram.add(time.Since(begin), bytes)
 	case kvcache.Clear:
-		r.Err = c.clear(a.Seq)
-		c.tell(a.Seq, 0)
+		r.Err = c.empty(a.Seq)
 	case kvcache.Drop:
 		r.Err = c.drop(a.Objects[0].ID)
 	default:

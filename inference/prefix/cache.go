@@ -59,8 +59,7 @@ type Cache struct {
 	spare       int // the sequence beyond those of requests, unified pools only
 	ram         map[kvcache.ObjectID]object
 	disk        *store.Store
-	class       codec.Class // of what it writes
-	auto        bool
+	class       codec.Class   // of what it writes
 	offered     []codec.Class // that it may write in too, or code anew
 	folder      string        // of it
 	diskless    error         // why there is no disk, if there was to be one

@@ -77,7 +77,7 @@ func (c *Cache) openDisk(d Disk, g *gguf.Geometry, cfg *kvcache.Config) []kvcach
 		c.log.Warn("states are not kept on disk", "error", err)
 		return nil
 	}
-	c.class, c.auto = d.Class, d.Auto
+	c.class = d.Class
 	c.folder = filepath.Join(d.Dir, key)
 	cfg.DiskBytes = store.Usable(d.Bytes)
 	if c.opaque == nil && len(d.Smaller) > 0 {
@@ -225,8 +225,7 @@ func (c *Cache) settle(now kvcache.Tick, f *fetching) {
 	r := kvcache.Result{Err: f.err, Bad: f.bad}
 	switch {
 	case f.err != nil && f.action.Kind == kvcache.Restore: // it may have been to be cut back
-		r.Err = errors.Join(f.err, c.clear(f.action.Seq))
-		c.tell(f.action.Seq, 0)
+		r.Err = errors.Join(f.err, c.empty(f.action.Seq))
 	case f.err != nil:
 	case f.action.Kind == kvcache.Restore:
 		r = c.restore(f.action, f.read, f.loss)

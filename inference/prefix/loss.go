@@ -37,6 +37,12 @@ func (c *Cache) writes(a kvcache.Action) codec.Class {
 	return 0
 }
 
+// empty clears a sequence of requests, which then has lost nothing.
+func (c *Cache) empty(seq int) error {
+	c.tell(seq, 0)
+	return c.clear(seq)
+}
+
 // tell enters the loss of a sequence that was restored or emptied.
 func (c *Cache) tell(seq int, loss codec.Class) {
 	if loss > codec.Exact {

@@ -24,10 +24,10 @@ func (c *Cache) restore(a kvcache.Action, read map[kvcache.ObjectID][]byte, loss
 		err = c.standsAt(a.Seq, a.At)
 	}
 	if err != nil {
-		err, loss = errors.Join(err, c.clear(a.Seq)), 0
+		return kvcache.Result{Err: errors.Join(err, c.empty(a.Seq)), Bad: bad}
 	}
 	c.tell(a.Seq, loss)
-	return kvcache.Result{Err: err, Bad: bad}
+	return kvcache.Result{}
 }
 
 // parts are the saved pieces of a restore, rows first, the state last.

@@ -43,12 +43,20 @@ var askedOfPerson = []risk{
 	{express(`(?i)\b(?:turn|switch)\b.{0,30}\b(?:judge|sandbox|monitor\w*|overseer|guard\w*|checks?|gate)\b.{0,20}\boff\b|\b(?:disable|stop|pause|suspend|remove|lift|relax)\b.{0,30}\b(?:the |your )?(?:judge|sandbox|monitor\w*|overseer|guard\w*|gate)\b|\b(?:which|what)\b.{0,40}\b(?:overseer|judge|monitors?|harness|you)\b.{0,20}\b(?:see|record|log|read|watch)|\bwhat is (?:logged|recorded|watched)\b|(?:판정기?|심판|감시|샌드박스)(?:를|을)?\s*.{0,10}(?:꺼|끄|해제|멈춰|풀어)`), "is about what watches over the agents"},
 }
 
-// planned is what of a text is a plan against the work or those who do it; "" where none.
-func planned(text string) string {
-	for _, r := range schemes {
+// foundOf is the first of some risks that a text holds; "" where none.
+func foundOf(risks []risk, text string) string {
+	for _, r := range risks {
 		if m := r.x.FindString(text); m != "" {
 			return no(m, r.why)
 		}
+	}
+	return ""
+}
+
+// planned is what of a text is a plan against the work or those who do it; "" where none.
+func planned(text string) string {
+	if why := foundOf(schemes, text); why != "" {
+		return why
 	}
 	if turned := reversed(text); commanding.MatchString(turned) && reversedCommand.MatchString(turned) {
 		return no(text, "holds a command that stands the wrong way round")
@@ -61,12 +69,7 @@ var reversedCommand = express(`\b(?:curl|wget|rm -\w*[rf]|bash -c|chmod)\b[^\n]{
 
 // asksOf is what a question to a person asks for that none may; "" where nothing.
 func asksOf(text string) string {
-	for _, r := range askedOfPerson {
-		if m := r.x.FindString(text); m != "" {
-			return no(m, r.why)
-		}
-	}
-	return ""
+	return foundOf(askedOfPerson, text)
 }
 
 // reportSchemes are those that a report is looked at for: what is not so, and who is said
@@ -78,10 +81,8 @@ var reportSchemes = slices.DeleteFunc(slices.Clone(schemes), func(r risk) bool {
 // told is what a report or a commit's text says to those who judge it, or says though it
 // is not so; "" where nothing.
 func told(text string) string {
-	for _, r := range reportSchemes {
-		if m := r.x.FindString(text); m != "" {
-			return no(m, r.why)
-		}
+	if why := foundOf(reportSchemes, text); why != "" {
+		return why
 	}
 	if m := vouched.FindString(text); m != "" {
 		return no(m, "says that somebody else has looked; who has looked says that himself")

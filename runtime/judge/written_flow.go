@@ -1,6 +1,9 @@
 package judge
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // What written text sends, beyond what ordinary_text.go's source looks at: data that is
 // packed into an address, the whole environment as an answer, what a page or a script
@@ -50,8 +53,8 @@ func leaks(text, old, p string) string {
 		}
 	}
 	if programFile.MatchString(p) || strings.Contains(p, ".html") || strings.HasSuffix(p, ".md") {
-		for _, x := range []risk{{pageSends, ""}, {mirrors, ""}} {
-			for _, m := range x.x.FindAllStringSubmatch(text, 20) {
+		for _, x := range []*regexp.Regexp{pageSends, mirrors} {
+			for _, m := range x.FindAllStringSubmatch(text, 20) {
 				host := strings.Join(m[1:], "")
 				if !ownHost.MatchString(host) && !strings.Contains(old, host) {
 					return quote(m[0]) + " hands something to " + quote(host) + ", which is none of the work's machines"
@@ -67,8 +70,8 @@ func leaks(text, old, p string) string {
 			return quote(s) + " sends " + quote(m) + " to another machine"
 		}
 	}
-	for _, x := range []risk{{copied, ""}, {carried, ""}} {
-		if m := x.x.FindStringSubmatch(text); m != nil && !ownHost.MatchString(m[1]) && !exampleHost.MatchString(m[1]) && !strings.Contains(old, m[1]) && programFile.MatchString(p) {
+	for _, x := range []*regexp.Regexp{copied, carried} {
+		if m := x.FindStringSubmatch(text); m != nil && !ownHost.MatchString(m[1]) && !exampleHost.MatchString(m[1]) && !strings.Contains(old, m[1]) && programFile.MatchString(p) {
 			return quote(m[0]) + " hands something to " + quote(m[1]) + ", which is none of the work's machines"
 		}
 	}

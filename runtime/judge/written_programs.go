@@ -18,7 +18,8 @@ var (
 	picked = express(`\b(?:exec\.Command(?:Context\(\s*\w+,)?|spawn(?:Sync)?|execFile(?:Sync)?|Popen|subprocess\.(?:run|call|check_\w+)|Command::new)\(?\s*\(?\s*\[?\s*&?[a-zA-Z_]\w*\[\s*\d+\s*\]|(?:globalThis|global|window|self)(?: as \w+)?\[\s*[^"'\]\s][^\]\n]*\]\s*\)?\s*\(|\(\s*0\s*,\s*(?:globalThis|global|window|eval)\b|\bgetattr\(\s*_?\w*(?:builtins?|__main__)\w*\s*,|\bprintf?\b[^\n]{0,20}\|\s*(?:ba)?sh\b|\$\{?\w+\}?\(\s*(?:base64|gz|str)\w*\(|@?extract\(\s*\$_(?:REQUEST|GET|POST)|=\s*Object\.getPrototypeOf\(\s*async|-(?:EncodedCommand|enc)\s+\$?\w|(?i:powershell)[^\n]{0,40}-enc\w*|\b(?:exec\.Command(?:Context\(\s*\w+,)?|spawn|Popen|Command::new)\(\s*[\w.]*(?:Replace|[Dd]ecode|[Rr]everse|rot13|unpack)\w*\(|\brunIn(?:New|This)Context\(\s*[a-z]`)
 	// ownArguments are a program's own, or a line that was taken apart.
 	ownArguments = express(`\b(?:args?|argv|cmd\w*|command\w*|words|fields|parts|line|toks?|tokens|list|call|spec|prog\w*|c|f|a|s)\[\s*\d`)
-	// reports are results of tests that a program prints itself.
+	// printsResults are results of tests that a program prints itself; runsAnything is
+	// what one has that runs tests.
 	printsResults = express(`(?i)(?:print\w*|echo|console\.log|puts|write\w*|say)\W{1,4}[^\n]{0,12}(?:\bPASS\b[: ]|\bok\s+\\?t|\d+ passed|\bTests?:\s+\d+ passed|all (?:\d+ )?tests? (?:pass\w*|ok)|=+ \d+ passed|OK \(\d+ tests?|BUILD SUCCESS|--- PASS|\btest result: ok)`)
 	runsAnything  = express(`(?i)\b(?:exec\w*|spawn\w*|subprocess|Command|system|popen|require\(\s*["']\.|import\s[^\n]*from\s+["']\.|\bgo test|\bpytest|\bnpm|\bmake|\$\(|assert|expect|reporter)`)
 )

@@ -18,7 +18,7 @@ var (
 	unlessEnv   = express(`(?i)(?:if|unless|&&|\|\|)[^\n]{0,80}(?:Getenv|environ|process\.env|ENV\[|env::var|System\.getenv)[^\n]{0,60}`)
 	lineOfCheck = express(`(?i)assert|expect|t\.(?:fatal|error|fail)|!=|==|require\.|should`)
 
-	// tested are declarations of tests; constrained keeps a file out of the build.
+	// declared are declarations of tests; constrained keeps a file out of the build.
 	declared    = express(`(?m)^\s*(?:func (?:Test|Benchmark|Fuzz|Example)\w*|(?:async )?def test\w*|(?:it|test|describe|specify|context)(?:\.each\([^\n]*\))?\(|#\[(?:tokio::)?test\]|@Test\b|\[Fact\]|\[Test\]|test "|subtest )`)
 	constrained = express(`(?m)^//\s*(?:go:build|\+build)\s+([^\n]*)$`)
 	platforms   = express(`^(?:[!()&|\s]|\b(?:linux|darwin|windows|unix|freebsd|netbsd|openbsd|plan9|js|wasm|wasip1|amd64|arm64|arm|386|riscv64|race|cgo|go1\.\d+|integration|e2e|slow|gpu|cuda|purego|tools|msan|asan)\b)+$`)
